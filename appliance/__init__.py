@@ -1,0 +1,1 @@
+"""Parley: a single-box, offline-first voice appliance."""

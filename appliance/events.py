@@ -1,0 +1,151 @@
+"""The vocabulary: everything that flows through a line.
+
+Every event carries `at`, a sample index at 16 kHz on the device clock, and `turn`, the number of the turn it belongs
+to (0 before the first). Speech logic counts samples, never the wall clock, so a recording replays faster than real time
+with equal results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from firmware.frame import Pcm, Wave
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    at: int
+    turn: int
+
+
+# --- hearing -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Heard(Event):
+    """A frame of clean near-end sound, int16 mono at 16 kHz, and the voice detector's probability [0, 1]."""
+
+    samples: Pcm
+    speech: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechStarted(Event):
+    """The user began to speak; `at` is the first sample of the speech, a little before the decision."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPaused(Event):
+    """The first plausible end: speculation may start. `at` is the last sample of speech."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechResumed(Event):
+    """The user went on: what was prepared since the pause is void."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnded(Event):
+    """The turn is the box's now. `at` is the last sample of speech, `decided` the sample at which that was decided."""
+
+    decided: int
+    reason: Literal["complete", "hold", "cap", "flush"]
+
+
+@dataclass(frozen=True, slots=True)
+class Partial(Event):
+    """What is recognised so far. `committed` only ever grows within a turn, `tail` may still change."""
+
+    committed: str
+    tail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Event):
+    """The words up to a pause, before it is certain that the turn has ended."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript(Event):
+    """The words of a finished turn. `confidence` is the mean token probability [0, 1]."""
+
+    text: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class NoSpeech(Event):
+    """A turn that dissolved: what was heard held no words. `why` names the guard that said so."""
+
+    why: str
+
+
+# --- answering ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Token(Event):
+    """A piece of the answer as the language model writes it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase(Event):
+    """A clause to be spoken. `text` is what the conversation remembers, `spoken` the same for the ear: numbers
+    written out, nothing that cannot be said."""
+
+    text: str
+    spoken: str
+
+
+@dataclass(frozen=True, slots=True)
+class Speech(Event):
+    """Synthesised sound, float32 mono [-1, 1] at `rate` samples per second, and the words that end within it.
+    `last` marks a phrase's final chunk."""
+
+    samples: Wave
+    rate: int
+    words: tuple[str, ...]
+    last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Played(Event):
+    """Sound that left the box: `words` are those whose last sample has been played."""
+
+    words: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Event):
+    """The answer is over. `said` holds the words really played; `reason` is why it ended."""
+
+    said: str
+    reason: Literal["complete", "interrupted", "failed"]
+
+
+# --- the turn itself ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(Event):
+    """A stage failed. `kind` is the class of failure (its metric's label), `cue` what the user is told."""
+
+    stage: str
+    kind: str
+    message: str
+    cue: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark(Event):
+    """A point on the waterfall: `stage` reached `name` at `wall` (seconds, monotonic clock)."""
+
+    stage: str
+    name: str
+    wall: float

@@ -1,0 +1,33 @@
+"""The root of every error that Parley raises on purpose."""
+
+from __future__ import annotations
+
+
+class Fault(Exception):
+    """Something was wrong that a person can put right.
+
+    `message` says what was wrong and where, `fix` what to do about it, `code` is the process exit code when the
+    fault ends a command.
+    """
+
+    code = 1
+
+    def __init__(self, message: str, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.fix})" if self.fix else self.message
+
+
+class AudioFault(Fault):
+    """A recording that cannot be read, or a stream in a form nobody can use."""
+
+    code = 3
+
+
+class DeviceFault(Fault):
+    """The sound card is missing, refused, frozen or gone."""
+
+    code = 5

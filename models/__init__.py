@@ -1,0 +1,1 @@
+"""Recipes and manifests of the models that Parley builds."""
