@@ -1,0 +1,143 @@
+"""Recognition: partial transcripts while the user speaks, a draft at each pause, the transcript when the turn ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from appliance.errors import Fault
+from appliance.events import (
+    Draft,
+    Event,
+    Heard,
+    NoSpeech,
+    Partial,
+    SpeechEnded,
+    SpeechPaused,
+    SpeechResumed,
+    SpeechStarted,
+    Transcript,
+)
+from appliance.runtime.asr import Agreement, Hypothesis
+from appliance.runtime.model import Steps
+from appliance.runtime.worker import Worker
+from appliance.stream import Events, Stage
+from appliance.voice.deadline import mark, within
+from appliance.voice.failure import failed
+from appliance.voice.recent import Recent, to_wave
+from firmware.frame import RATE, Pcm, Wave
+
+
+class Recogniser(Protocol):
+    def transcribe(self, wave: Wave, *, draft: tuple[int, ...] = ()) -> Steps[Hypothesis]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class HearRules:
+    """`partial_ms` of new speech between two partial transcripts (0: none), `deadline_s` for one recognition."""
+
+    partial_ms: int = 500
+    deadline_s: float = 10.0
+
+
+@dataclass(slots=True)
+class _Listening:
+    """What is known of the turn that is being spoken."""
+
+    turn: int
+    frames: list[Pcm]
+    size: int
+    heard_at_partial: int = 0
+    agreement: Agreement = field(default_factory=Agreement)
+    hypothesis: Hypothesis | None = None
+    current: bool = False
+    """Whether `hypothesis` covers all the speech so far."""
+
+    def add(self, samples: Pcm) -> None:
+        self.frames.append(samples)
+        self.size += len(samples)
+
+    @property
+    def wave(self) -> Wave:
+        return to_wave(np.concatenate(self.frames))
+
+
+def hear(recogniser: Recogniser, worker: Worker, rules: HearRules) -> Stage:
+    """Consumes Heard; adds Partial, Draft, Transcript and NoSpeech, and Failed where recognition failed.
+
+    The previous hypothesis is the draft of the next recognition, so that words heard before are verified in one pass.
+    """
+
+    async def recognise(turn: _Listening) -> Hypothesis:
+        draft = turn.hypothesis.tokens if turn.hypothesis else ()
+        async with within("hear", rules.deadline_s):
+            turn.hypothesis = await worker.finish(recogniser.transcribe(turn.wave, draft=draft))
+        return turn.hypothesis
+
+    async def partial(turn: _Listening, at: int) -> Events:
+        turn.heard_at_partial = turn.size
+        committed, tail = turn.agreement.update(await recognise(turn))
+        if committed or tail:
+            yield Partial(at, turn.turn, committed, tail)
+
+    async def draft(turn: _Listening, at: int) -> Events:
+        yield mark(at, turn.turn, "hear", "start")
+        hypothesis = await recognise(turn)
+        turn.current = True
+        yield mark(at, turn.turn, "hear", "words")
+        if hypothesis.text:
+            yield Draft(at, turn.turn, hypothesis.text)
+
+    async def transcript(turn: _Listening, event: SpeechEnded) -> Events:
+        if not turn.current:
+            async for made in draft(turn, event.at):
+                yield made
+        assert turn.hypothesis is not None
+        if turn.hypothesis.text:
+            yield Transcript(event.at, turn.turn, turn.hypothesis.text, turn.hypothesis.confidence)
+        else:
+            yield NoSpeech(event.at, turn.turn, turn.hypothesis.reason)
+
+    def react(turn: _Listening, event: Event) -> Events | None:
+        match event:
+            case SpeechPaused():
+                return draft(turn, event.at)
+            case SpeechEnded():
+                return transcript(turn, event)
+            case Heard() if rules.partial_ms and event.speech >= 0.5 and not turn.current:
+                if turn.size - turn.heard_at_partial >= rules.partial_ms * RATE // 1000:
+                    return partial(turn, event.at)
+        return None
+
+    async def stage(events: Events) -> Events:
+        recent = Recent(2 * RATE)
+        turn: _Listening | None = None
+        async for event in events:
+            match event:
+                case Heard():
+                    recent.push(event)
+                    if turn:
+                        turn.add(event.samples)
+                case SpeechStarted():
+                    frames = [heard.samples for heard in recent.since(event.at)]
+                    turn = _Listening(event.turn, frames, sum(map(len, frames)))
+                case SpeechResumed() if turn:
+                    turn.current = False
+            if not isinstance(event, Heard):
+                yield event
+            if not turn:
+                continue
+            work = react(turn, event)
+            if work is not None:
+                try:
+                    async for made in work:
+                        yield made
+                except Fault as error:
+                    yield failed(event.at, turn.turn, "hear", error)
+                    turn = None
+            if isinstance(event, SpeechEnded):
+                turn = None
+
+    return stage

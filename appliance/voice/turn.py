@@ -1,0 +1,64 @@
+"""One answer: a line of stages inside one scope. To interrupt the assistant is to leave the scope."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+
+from appliance.events import Event, Transcript
+from appliance.stream import Events, Stage, line
+
+
+async def once(*given: Event) -> Events:
+    """A source of just these events."""
+    for event in given:
+        yield event
+
+
+def gate(confirmed: asyncio.Event) -> Stage:
+    """Holds everything back until the turn is confirmed. Behind it nothing of a speculative answer is seen or heard;
+    before it the bounded queues let just the first phrases be prepared."""
+
+    async def stage(events: Events) -> Events:
+        async for event in events:
+            await confirmed.wait()
+            yield event
+
+    return stage
+
+
+@dataclass(slots=True)
+class Answer:
+    """An answer on its way: to which words, whether the turn is confirmed, and what of it has really been played."""
+
+    to: Transcript
+    confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+    words: list[str] = field(default_factory=list)
+
+    @property
+    def said(self) -> str:
+        return "".join(self.words).strip()
+
+
+Mouth = Callable[[list[str]], Stage]
+"""Makes the last stage; it appends to the list each word whose last sample has been played."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What an answer is made of: the stages that write and voice it, and the mouth."""
+
+    write: tuple[Stage, ...]
+    voice: tuple[Stage, ...]
+    mouth: Mouth
+
+    def open(self, answer: Answer) -> AbstractAsyncContextManager[Events]:
+        """The scope of one whole answer."""
+        stages = (*self.write, *self.voice, gate(answer.confirmed), self.mouth(answer.words))
+        return line(once(answer.to), *stages)
+
+    def utter(self, event: Event) -> AbstractAsyncContextManager[Events]:
+        """The scope of a single Phrase or Speech that no model has written: a cue."""
+        return line(once(event), *self.voice, self.mouth([]))
