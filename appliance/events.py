@@ -104,12 +104,12 @@ class Phrase(Event):
 
 @dataclass(frozen=True, slots=True)
 class Speech(Event):
-    """Synthesised sound, float32 mono [-1, 1] at `rate` samples per second, and the words that end within it.
-    `last` marks a phrase's final chunk."""
+    """Synthesised sound, float32 mono [-1, 1] at `rate` samples per second. `words` are those that end within it, each
+    with the sample of this chunk behind which it has been heard whole. `last` marks a phrase's final chunk."""
 
     samples: Wave
     rate: int
-    words: tuple[str, ...]
+    words: tuple[tuple[str, int], ...]
     last: bool
 
 
