@@ -1,0 +1,293 @@
+"""The settings, grouped by room: read once, checked once, frozen.
+
+Later sources win, key by key: the defaults below, /etc/parley/parley.toml, $XDG_CONFIG_HOME/parley/parley.toml, the
+file named by --config, the environment (PARLEY_SECTION_KEY, written as a TOML value; a bare word is a string).
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from appliance.errors import ConfigFault
+
+T = TypeVar("T")
+
+
+def cache_home() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "parley"
+
+
+def config_home() -> Path:
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "parley"
+
+
+def state_home() -> Path:
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state") / "parley"
+
+
+def setting(
+    default: T, doc: str, *, low: float | None = None, high: float | None = None, choices: tuple[str, ...] = ()
+) -> T:
+    """A field with its documentation and its limits (both ends allowed)."""
+    meta = {"doc": doc, "low": low, "high": high, "choices": choices}
+    return field(default=default, metadata=meta)
+
+
+@dataclass(frozen=True, slots=True)
+class Audio:
+    """The sound card."""
+
+    input: str = setting("", "input device: its number, or a part of its name; empty takes the system's default")
+    output: str = setting("", "output device: its number, or a part of its name; empty takes the system's default")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """When the user begins and ends to speak."""
+
+    start_threshold: float = setting(0.5, "speech probability at which speech begins", low=0, high=1)
+    stop_threshold: float = setting(0.35, "speech probability below which silence begins", low=0, high=1)
+    min_speech_ms: int = setting(90, "ms of speech before a turn opens", low=10, high=2_000)
+    preroll_ms: int = setting(300, "ms of sound kept from before the speech", low=0, high=2_000)
+    pause_ms: int = setting(100, "ms of silence after which speculation may start", low=10, high=5_000)
+    check_ms: int = setting(200, "ms of silence at which the end-of-turn model is asked first", low=10, high=5_000)
+    recheck_ms: int = setting(200, "ms between later questions to the end-of-turn model", low=10, high=5_000)
+    hold_ms: int = setting(1_200, "ms of silence that end a turn whatever the model says", low=100, high=10_000)
+    complete_threshold: float = setting(0.5, "probability from which a phrase counts as complete", low=0, high=1)
+    cap_s: float = setting(30.0, "seconds after which a turn is ended in mid-speech", low=1, high=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Hear:
+    """Speech recognition."""
+
+    partial_ms: int = setting(400, "ms of new speech between two partial transcripts; 0: none", low=0, high=10_000)
+    language: str = setting("en", "spoken language (ISO 639-1); empty lets a multilingual model decide")
+    threads: int = setting(2, "threads of the encoder", low=1, high=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    """The language model."""
+
+    system: str = setting(
+        "You are Parley, a helpful voice assistant. Answer in one or two short spoken sentences.",
+        "the system prompt",
+    )
+    max_tokens: int = setting(80, "tokens in an answer at most", low=1, high=2_048)
+    temperature: float = setting(0.0, "sampling temperature; 0 takes the likeliest token", low=0, high=2)
+    history_tokens: int = setting(400, "tokens of past conversation kept in the prompt", low=0, high=4_096)
+    threads: int = setting(2, "threads of the language model", low=1, high=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    """Speech synthesis."""
+
+    rate: float = setting(1.0, "speed of speech, 1 is the voice's own", low=0.5, high=2)
+    seed: int = setting(0, "seed of the synthesis noise: the same text gives the same sound", low=0, high=2**31 - 1)
+    threads: int = setting(2, "threads of the synthesis", low=1, high=64)
+
+
+@dataclass(frozen=True, slots=True)
+class Deadlines:
+    """Seconds that a stage may take before the turn is ended with a cue."""
+
+    hear: float = setting(10.0, "from the end of speech to the transcript", low=0.1, high=600)
+    think: float = setting(10.0, "to each first phrase of the answer", low=0.1, high=600)
+    say: float = setting(5.0, "to the first sound of each phrase", low=0.1, high=600)
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Which models play which part, and where they lie."""
+
+    asr: str = setting("whisper-base", "speech recognition")
+    lm: str = setting("smollm2-135m", "language model")
+    voice: str = setting("en-us-joe", "synthesis voice")
+    lexicon: str = setting("lexicon-en", "pronunciation lexicon")
+    vad: str = setting("silero-vad", "voice activity detector")
+    turn_end: str = setting("smart-turn", "end-of-turn detector")
+    embedding: str = setting("minilm-l6", "sentence embedding")
+    cache: Path = field(
+        default_factory=lambda: cache_home() / "models",
+        metadata={"doc": "where models are built ($XDG_CACHE_HOME/parley/models)"},
+    )
+    folders: tuple[Path, ...] = field(
+        default_factory=lambda: (Path("/etc/parley/models"), config_home() / "models"),
+        metadata={
+            "doc": "folders of your own manifests; a later one replaces a model of the same name "
+            "(/etc/parley/models, $XDG_CONFIG_HOME/parley/models)"
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The daemon's log: JSON lines on stderr."""
+
+    level: str = setting("info", "least severity that is logged", choices=("debug", "info", "warning", "error"))
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    audio: Audio = field(default_factory=Audio)
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    hear: Hear = field(default_factory=Hear)
+    think: Think = field(default_factory=Think)
+    say: Say = field(default_factory=Say)
+    deadlines: Deadlines = field(default_factory=Deadlines)
+    models: Models = field(default_factory=Models)
+    log: Log = field(default_factory=Log)
+
+
+SECTIONS: dict[str, Any] = get_type_hints(Config)
+PREFIX = "PARLEY_"
+
+
+@dataclass(frozen=True, slots=True)
+class Documented:
+    """One setting as the documentation shows it."""
+
+    section: str
+    key: str
+    kind: str
+    default: str
+    doc: str
+
+
+def documented() -> Iterator[Documented]:
+    """Every setting in the order of the code; a default that depends on the machine is left to its `doc`."""
+    for section, room in SECTIONS.items():
+        for f in fields(room):
+            low, high, choices = (f.metadata.get(k) for k in ("low", "high", "choices"))
+            kind = str(f.type).removesuffix(", ...]").replace("tuple[", "list of ").replace("Path", "path")
+            if low is not None:
+                kind += f", {low} to {high}"
+            if choices:
+                kind = " | ".join(choices)
+            default = "" if not isinstance(f.default, str | int | float) else f"{f.default!r}"
+            yield Documented(section, f.name, kind, default.replace("'", '"'), f.metadata["doc"])
+
+
+def load(path: Path | None = None, env: Mapping[str, str] | None = None) -> Config:
+    """Reads every source. Raises ConfigFault naming the file and the key."""
+    standard = [file for file in (Path("/etc/parley/parley.toml"), config_home() / "parley.toml") if file.exists()]
+    sources = [(str(file), _read(file)) for file in (*standard, *([path] if path else []))]
+    return _assemble([*sources, ("the environment", _from_env(os.environ if env is None else env))])
+
+
+def parse(text: str, origin: str = "<text>") -> Config:
+    """The settings of one TOML text over the defaults. Raises ConfigFault."""
+    return _assemble([(origin, _toml(text, origin))])
+
+
+def _assemble(sources: Iterable[tuple[str, Mapping[str, Any]]]) -> Config:
+    values: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    for origin, new in sources:
+        _merge(values, new, origin)
+    config = Config(**{section: room(**values[section]) for section, room in SECTIONS.items()})
+    _check_relations(config)
+    return config
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigFault(f"{path} cannot be read: {error}", "name a readable UTF-8 TOML file") from error
+    return _toml(text, str(path))
+
+
+def _toml(text: str, origin: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigFault(f"{origin} is not valid TOML: {error}", "correct that line") from error
+
+
+def _from_env(env: Mapping[str, str]) -> dict[str, Any]:
+    """PARLEY_HEAR_THREADS=1 -> {"hear": {"threads": 1}}. Names whose second word is no section are not ours."""
+    found: dict[str, Any] = {}
+    for name, text in env.items():
+        section, _, key = name.removeprefix(PREFIX).lower().partition("_")
+        if not name.startswith(PREFIX) or section not in SECTIONS or not key:
+            continue
+        wanted = get_type_hints(SECTIONS[section]).get(key)
+        found.setdefault(section, {})[key] = text if wanted in (str, Path) else _scalar(text)
+    return found
+
+
+def _scalar(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return text
+
+
+def _merge(values: dict[str, dict[str, Any]], new: Mapping[str, Any], origin: str) -> None:
+    for section, keys in new.items():
+        if section not in SECTIONS:
+            raise ConfigFault(f"{origin}: there is no section [{section}]", _meant(section, SECTIONS))
+        if not isinstance(keys, Mapping):
+            raise ConfigFault(f"{origin}: {section} must be a section", f"write [{section}] and its keys below it")
+        known = {f.name: f for f in fields(SECTIONS[section])}
+        hints = get_type_hints(SECTIONS[section])
+        for key, value in keys.items():
+            if key not in known:
+                raise ConfigFault(f"{origin}: there is no setting {section}.{key}", _meant(key, known))
+            values[section][key] = _checked(f"{origin}: {section}.{key}", value, hints[key], known[key])
+
+
+def _meant(word: str, known: Mapping[str, Any]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known are: {', '.join(known)}"
+
+
+def _checked(where: str, value: Any, wanted: Any, f: Field[Any]) -> Any:
+    if get_origin(wanted) is tuple:
+        if not isinstance(value, list):
+            raise ConfigFault(f"{where} must be a list", 'write ["...", "..."]')
+        return tuple(_checked(where, item, get_args(wanted)[0], f) for item in value)
+    if wanted is Path and isinstance(value, str) and value and "\0" not in value:
+        return Path(value).expanduser()
+    if wanted is float and type(value) is int:
+        value = _to_float(where, value)
+    if wanted is Path or type(value) is not wanted:
+        raise ConfigFault(f"{where} is {value!r:.80}", f"it must be {_name(wanted)}")
+    low, high, choices = (f.metadata.get(k) for k in ("low", "high", "choices"))
+    if low is not None and not low <= value <= high:
+        raise ConfigFault(f"{where} is {value!r:.80}", f"it must lie between {low} and {high}")
+    if choices and value not in choices:
+        raise ConfigFault(f"{where} is {value!r:.80}", f"it must be one of {', '.join(choices)}")
+    return value
+
+
+def _to_float(where: str, value: int) -> float:
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise ConfigFault(f"{where} is out of all range", "write a smaller number") from error
+
+
+def _name(wanted: Any) -> str:
+    names = {str: "text", int: "a whole number", float: "a number", bool: "true or false", Path: "a path"}
+    return names[wanted]
+
+
+def _check_relations(config: Config) -> None:
+    e = config.endpoint
+    ordered = [
+        ("endpoint.stop_threshold", e.stop_threshold, "endpoint.start_threshold", e.start_threshold),
+        ("endpoint.pause_ms", e.pause_ms, "endpoint.check_ms", e.check_ms),
+        ("endpoint.check_ms", e.check_ms, "endpoint.hold_ms", e.hold_ms),
+    ]
+    for low_name, low, high_name, high in ordered:
+        if low > high:
+            raise ConfigFault(f"{low_name} ({low}) is above {high_name} ({high})", f"lower {low_name}")
