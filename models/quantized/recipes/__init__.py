@@ -2,8 +2,12 @@
 
 Each offers
 
-    build(card, sources, out, progress)   writes the artefacts into the folder `out`; the same inputs give the same bytes
+    build(card, sources, out, progress)   writes the artefacts into the folder `out`, the same bytes for the same inputs
     verify(built) -> list[Check]          runs the built model on the manifest's golden inputs
+    VERSION = 1                           (may be left out) raised when the artefacts of the same manifest change
+    EXACT = True                          (may be left out) False when the bytes depend on the CPU, as they do where
+                                          numpy's matrix products, sums or exponentials end up in them: a build then has
+                                          to pass its golden checks, and need not have the manifest's digests
 
 `sources` maps a source's name to its file, `progress(note, fraction)` reports.
 """
@@ -28,3 +32,8 @@ class Check:
     @property
     def passed(self) -> bool:
         return self.value >= self.limit if self.at_least else self.value <= self.limit
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name} is {self.value:.6g}, {'at least' if self.at_least else 'at most'} {self.limit:.6g} is right"
+        )
