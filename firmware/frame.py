@@ -25,3 +25,16 @@ class Frame:
     at: int
     samples: Pcm
     overruns: int = 0
+
+
+def to_wave(samples: Pcm) -> Wave:
+    """int16 to float32 in [-1, 1)."""
+    return samples.astype(np.float32) / np.float32(32768.0)
+
+
+def to_pcm(sound: Pcm | Wave) -> Pcm:
+    """int16 as it is, floating point rounded and clipped at full scale; what is not a number is silence."""
+    if np.issubdtype(sound.dtype, np.integer):
+        return sound.astype(np.int16, copy=False)
+    scaled = np.nan_to_num(np.rint(sound * np.float32(32768.0)), posinf=32767.0, neginf=-32768.0)
+    return np.clip(scaled, -32768.0, 32767.0).astype(np.int16)
