@@ -40,7 +40,7 @@ def verify(built: Built) -> list[Check]:
     state, context, found = np.zeros((2, 1, WIDTH), np.float32), np.zeros(CONTEXT, np.float32), []
     with OrtModel(built.file("graph")).session() as infer:
         for chunk in wave.reshape(-1, CHUNK):
-            answer = infer({"input": np.concatenate([context, chunk])[None], "state": state})
+            answer = infer({"input": np.concatenate([context, chunk])[None], "state": state, "sr": np.array(16_000)})
             state, context = answer["stateN"], chunk[-CONTEXT:]
             found.append(float(answer["output"][0, 0]))
     return [Check("largest difference of a probability", float(np.abs(expected - np.array(found)).max()), 1e-4)]
@@ -61,6 +61,7 @@ def _formants(hertz: float) -> float:
 def _network(weights: Mapping[str, Array]) -> Graph:
     graph = Graph("silero-vad")
     sound, state = graph.input("input", (1, CONTEXT + CHUNK)), graph.input("state", (2, 1, WIDTH))
+    graph.input("sr", (), "int64")
     pad = graph.op("Pad", sound, graph.constant([0, 0, 0, CONTEXT]), mode="reflect")
     framed = graph.op("Unsqueeze", pad, graph.constant([1]))
     basis = weights["stft.forward_basis_buffer"]
