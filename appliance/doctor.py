@@ -1,0 +1,278 @@
+"""What this box has and lacks, and the exact fix. Every check looks at one thing and says what it found."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from appliance.config import Config
+from appliance.errors import ModelDamaged, ModelMissing
+from appliance.runtime.card import Shelf
+
+Level = Literal["ok", "warn", "fail"]
+NEED_MB = 850
+"""Resident memory with every model of the default pack loaded (the upper one of the two targets)."""
+SPARE_DISK_MB = 2_000
+"""What building the default pack takes: the sources, the artefacts, and one of them twice."""
+HONEST_FSYNC_US = 30
+"""No flash or disk reaches its medium faster; a sync that returns sooner was answered by a cache."""
+LIBRARIES = ("numpy", "onnxruntime", "onnx", "gguf", "tokenizers", "jinja2", "llguidance", "unicode-rbnf", "rich")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`fix` is empty when there is nothing to put right."""
+
+    check: str
+    level: Level
+    found: str
+    fix: str = ""
+
+
+def examine(config: Config, shelf: Shelf) -> Iterator[Finding]:
+    """Runs every check in turn."""
+    for check in (python, processor, cores, memory, load, clock, libraries, sound):
+        yield from check()
+    yield from models(shelf)
+    yield from disk(config.models.cache)
+
+
+# --- the machine -------------------------------------------------------------------------------------------------
+
+
+def python() -> Iterator[Finding]:
+    yield Finding("python", "ok", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+
+
+def _text(path: str) -> str:
+    """A small file of the kernel's; empty where there is none."""
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _cpuinfo() -> dict[str, str]:
+    lines = (line.partition(":") for line in _text("/proc/cpuinfo").splitlines())
+    return {key.strip().lower(): value.strip() for key, _, value in lines}
+
+
+def cpu_features(info: dict[str, str]) -> list[str]:
+    """Those that decide how fast 8-bit models run, in the order of their worth."""
+    flags = set(info.get("flags", info.get("features", "")).split())
+    known = ("avx2", "avx_vnni", "avx512_vnni", "amx_int8", "asimd", "asimddp", "i8mm", "sve")
+    return [name for name in known if name in flags]
+
+
+def processor() -> Iterator[Finding]:
+    info = _cpuinfo()
+    features = cpu_features(info)
+    name = info.get("model name") or info.get("cpu part") or platform.processor() or "unknown processor"
+    found = f"{name}: {', '.join(features) or 'no feature that matters is known of it'}"
+    fast = {"avx512_vnni", "avx_vnni", "asimddp"} & set(features)
+    if fast:
+        yield Finding("processor", "ok", found)
+    elif {"avx2", "asimd"} & set(features):
+        yield Finding("processor", "warn", f"{found}; 8-bit models run without dot-product instructions, slower")
+    else:
+        yield Finding("processor", "fail", found, "use a processor with AVX2, or an Arm core with ASIMD")
+    governor = _text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    if governor == "powersave":
+        fix = "echo schedutil | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor"
+        yield Finding("power mode", "warn", "the powersave governor makes the first words of an answer late", fix)
+
+
+def cgroup_cores() -> float | None:
+    """The CPU quota of this control group in cores; None without one."""
+    quota, _, period = _text("/sys/fs/cgroup/cpu.max").partition(" ")
+    if not period:
+        quota, period = _text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us"), _text("/sys/fs/cgroup/cpu/cpu.cfs_period_us")
+    if not quota.isdigit() or not period.isdigit() or int(period) == 0:
+        return None
+    return int(quota) / int(period)
+
+
+def cores() -> Iterator[Finding]:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = cgroup_cores()
+    found = f"{usable} usable" + (f", limited to {quota:.1f} by the control group" if quota is not None else "")
+    if min(usable, quota or usable) < 2:
+        yield Finding("cores", "warn", found, "give Parley two cores: recognition and synthesis overlap")
+    else:
+        yield Finding("cores", "ok", found)
+
+
+def cgroup_memory_mb() -> float | None:
+    """What this control group may still take; None without a limit."""
+    limit = _text("/sys/fs/cgroup/memory.max") or _text("/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    used = _text("/sys/fs/cgroup/memory.current") or _text("/sys/fs/cgroup/memory/memory.usage_in_bytes")
+    if not limit.isdigit() or not used.isdigit() or int(limit) > 1 << 60:
+        return None
+    return (int(limit) - int(used)) / 1e6
+
+
+def memory() -> Iterator[Finding]:
+    free = psutil.virtual_memory().available / 1e6
+    limit = cgroup_memory_mb()
+    found = f"{free:.0f} MB available" + (f", {limit:.0f} MB left to the control group" if limit is not None else "")
+    if min(free, limit if limit is not None else free) < NEED_MB:
+        fix = 'end other programs, or take the small recogniser: [models] asr = "whisper-tiny.en"'
+        yield Finding("memory", "fail", f"{found}; all models take up to {NEED_MB} MB", fix)
+    else:
+        yield Finding("memory", "ok", f"{found}; all models take up to {NEED_MB} MB")
+
+
+def load() -> Iterator[Finding]:
+    average = os.getloadavg()[0]
+    busy = average / (os.cpu_count() or 1)
+    if busy > 1.0:
+        yield Finding("load", "warn", f"{average:.1f} over the last minute", "end what else runs: answers will be late")
+    else:
+        yield Finding("load", "ok", f"{average:.1f} over the last minute")
+
+
+def clock() -> Iterator[Finding]:
+    source = _text("/sys/devices/system/clocksource/clocksource0/current_clocksource") or "unknown"
+    year = time.gmtime().tm_year
+    if year < 2025:
+        yield Finding("clock", "warn", f"the year is {year}", "set the clock: sudo timedatectl set-ntp true")
+    elif source in ("hpet", "acpi_pm", "jiffies"):
+        yield Finding(
+            "clock", "warn", f"the slow clock source {source}", "see the kernel's log for why tsc was refused"
+        )
+    else:
+        yield Finding("clock", "ok", time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime()) + f", source {source}")
+
+
+# --- software ----------------------------------------------------------------------------------------------------
+
+
+def libraries() -> Iterator[Finding]:
+    found, missing = [], []
+    for name in LIBRARIES:
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            missing.append(name)
+    if missing:
+        yield Finding("libraries", "fail", f"missing: {', '.join(missing)}", f"{sys.executable} -m pip install -e .")
+    else:
+        yield Finding("libraries", "ok", ", ".join(found))
+
+
+def sound() -> Iterator[Finding]:
+    """Looks at what the system offers without opening it: a sick driver must not hang the doctor."""
+    try:
+        version = metadata.version("pyaudio")
+    except metadata.PackageNotFoundError:
+        fix = "as root: apt-get install portaudio19-dev gcc python3-dev; then ./just audio"
+        yield Finding("live audio", "warn", "left out: PyAudio is not installed; everything else works", fix)
+        return
+    cards = [line.strip() for line in _text("/proc/asound/cards").splitlines() if "]:" in line]
+    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
+    servers = [name for name in ("pulse/native", "pipewire-0") if (runtime / name).exists()]
+    if os.environ.get("PULSE_SERVER"):
+        servers.append(os.environ["PULSE_SERVER"])
+    if cards or servers:
+        yield Finding("live audio", "ok", f"PyAudio {version}; {'; '.join(cards + servers)}")
+    else:
+        fix = "plug in a USB microphone and a loudspeaker, or start PulseAudio or PipeWire; then `parley doctor` again"
+        yield Finding("live audio", "warn", f"PyAudio {version}, but neither a sound card nor a sound server", fix)
+
+
+def models(shelf: Shelf) -> Iterator[Finding]:
+    for fault in shelf.faults():
+        yield Finding("manifest", "fail", fault.message, fault.fix or "correct that manifest")
+    for card in shelf.cards().values():
+        fix = f"parley models build {card.id}"
+        try:
+            shelf.built(card.id)
+        except ModelMissing:
+            level: Level = "ok" if card.optional else "fail"
+            found = "not built, and not needed" if card.optional else "not built"
+            yield Finding(f"model {card.id}", level, found, fix)
+        except ModelDamaged as fault:
+            yield Finding(f"model {card.id}", "fail", fault.message, fix)
+        else:
+            yield Finding(f"model {card.id}", "ok", f"built: {card.summary}")
+
+
+# --- disk --------------------------------------------------------------------------------------------------------
+
+
+def file_system(path: Path) -> str:
+    """The type of the file system that holds `path`; the longest mount point wins."""
+    best, kind = -1, "unknown"
+    for line in _text("/proc/self/mountinfo").splitlines():
+        left, _, right = line.partition(" - ")
+        mount = left.split(" ")[4].replace("\\040", " ")
+        if len(mount) > best and path.is_relative_to(mount):
+            best, kind = len(mount), right.split(" ")[0]
+    return kind
+
+
+def sync_us(folder: Path, rounds: int = 20) -> float:
+    """The median time of an fsync after a 4 KiB append, in microseconds."""
+    spent = []
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for _ in range(rounds):
+            file.write(b"\0" * 4096)
+            file.flush()
+            began = time.perf_counter()
+            os.fsync(file.fileno())
+            spent.append((time.perf_counter() - began) * 1e6)
+    return statistics.median(spent)
+
+
+def write_mb_s(folder: Path, size_mb: int = 32) -> float:
+    """Sequential write speed, the sync included."""
+    block = os.urandom(1 << 20)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        began = time.perf_counter()
+        for _ in range(size_mb):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+        return size_mb / (time.perf_counter() - began)
+
+
+def disk(folder: Path) -> Iterator[Finding]:
+    place = folder
+    while not place.exists():
+        place = place.parent
+    kind = file_system(place.resolve())
+    free = shutil.disk_usage(place).free / 1e6
+    if free < SPARE_DISK_MB:
+        fix = f"make room below {place}, or set [models] cache to a larger disk"
+        yield Finding("disk space", "warn", f"{free:.0f} MB free; building takes {SPARE_DISK_MB} MB", fix)
+    else:
+        yield Finding("disk space", "ok", f"{free / 1000:.0f} GB free in {place} ({kind})")
+    try:
+        speed, sync = write_mb_s(place), sync_us(place)
+    except OSError as error:
+        yield Finding("disk", "fail", f"{place} cannot be written: {error}", f"chown it: sudo chown $USER {place}")
+        return
+    yield Finding("disk speed", "ok" if speed > 5 else "warn", f"{speed:.0f} MB/s written and synced")
+    yield _sync_finding(sync, kind)
+
+
+def _sync_finding(sync: float, kind: str) -> Finding:
+    found = f"fsync takes {sync:.0f} us on {kind}"
+    if kind in ("tmpfs", "ramfs"):
+        return Finding("disk sync", "warn", f"{found}: memory, gone at power-off", "set [models] cache to a real disk")
+    if sync < HONEST_FSYNC_US:
+        fix = "do not trust this disk with a power cut; on a virtual machine set the disk's cache mode to writethrough"
+        return Finding("disk sync", "warn", f"{found}: too fast to have reached the medium", fix)
+    return Finding("disk sync", "ok", found)

@@ -1,0 +1,125 @@
+"""The house rules that no linter knows: floors, doors, and documents that keep up with the code."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from appliance import config, events
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("firmware", "appliance", "models")
+
+DOORS = {
+    "onnxruntime": ["appliance/runtime/ort.py"],
+    "pyaudio": ["firmware/device.py"],
+    "psutil": ["appliance/doctor.py"],
+    "rich": ["appliance/commands/console.py"],
+}
+"""The one place that imports each library. numpy is a language here, not a library."""
+EVERYWHERE = {"numpy", *PACKAGES}
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The top-level names that a file imports, at any depth of nesting."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match node:
+            case ast.Import(names=names):
+                yield from (name.name.partition(".")[0] for name in names)
+            case ast.ImportFrom(module=str(module), level=0):
+                yield module.partition(".")[0]
+
+
+def sources() -> Iterator[Path]:
+    for package in PACKAGES:
+        yield from sorted((ROOT / package).rglob("*.py"))
+
+
+def script(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"build_{name}", ROOT / f"build/{name}.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_floors() -> None:
+    lint = Path(sys.executable).with_name("lint-imports")
+    result = subprocess.run([lint, "--no-cache"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_every_library_has_one_door() -> None:
+    strangers: dict[str, list[str]] = {}
+    for path in sources():
+        for name in set(imports(path)) - EVERYWHERE - sys.stdlib_module_names:
+            place = path.relative_to(ROOT).as_posix()
+            if place not in DOORS.get(name, []):
+                strangers.setdefault(name, []).append(place)
+    assert not strangers, f"imported outside their doors: {strangers}; doors are {DOORS}"
+
+
+def test_build_is_no_package() -> None:
+    """With an __init__.py in it, `python -m build` would import the folder instead of the tool."""
+    assert not (ROOT / "build/__init__.py").exists()
+
+
+def test_no_test_folder_is_a_package() -> None:
+    assert not list((ROOT / "tests").rglob("__init__.py"))
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert len(names) == len(set(names)), "test files need names of their own"
+
+
+def test_reference_is_up_to_date() -> None:
+    assert (ROOT / "REFERENCE.md").read_text() == script("reference").render(), "run `./just reference`"
+
+
+def test_reference_names_everything() -> None:
+    text = (ROOT / "REFERENCE.md").read_text()
+    vocabulary = [n for n, kind in vars(events).items() if isinstance(kind, type) and issubclass(kind, events.Event)]
+    keys = [f"`{setting.section}.{setting.key}`" for setting in config.documented()]
+    assert vocabulary
+    for name in (*(f"`{event}`" for event in vocabulary), *keys):
+        assert name in text, f"{name} is not documented"
+
+
+def test_every_setting_says_what_it_is() -> None:
+    assert not [s for s in config.documented() if len(s.doc) < 8]
+
+
+def test_licences_are_up_to_date_in_names() -> None:
+    licences = script("licences")
+    absent = licences.direct() - licences.names((ROOT / "LICENCES.md").read_text())
+    assert not absent, f"not in LICENCES.md: {absent}; run `./just licences`"
+
+
+def test_nothing_that_is_shipped_is_copyleft() -> None:
+    licences = script("licences")
+    for name, licence in licences.shipped():
+        assert not any(word in licence.upper() for word in ("GPL", "AGPL", "SSPL")), f"{name}: {licence}"
+
+
+@pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "DECISIONS.md", "CHANGELOG.md", "LOG.md"])
+def test_documents_exist(name: str) -> None:
+    assert (ROOT / name).stat().st_size > 100
+
+
+def test_readme_shows_every_command_and_exit_code() -> None:
+    from appliance.__main__ import EXIT_CODES, parser
+
+    text = (ROOT / "README.md").read_text()
+    commands = next(a for a in parser()._actions if a.dest == "command").choices
+    assert commands
+    for name in commands:
+        assert f"parley {name}" in text, f"`parley {name}` is not in the README"
+    for code in EXIT_CODES:
+        assert f"| {code} |" in text, f"exit code {code} is not in the README"
