@@ -26,8 +26,8 @@ from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within
 from appliance.voice.failure import failed
-from appliance.voice.recent import Recent, to_wave
-from firmware.frame import RATE, Pcm, Wave
+from appliance.voice.recent import Recent
+from firmware.frame import RATE, Pcm, Wave, to_wave
 
 
 class Recogniser(Protocol):

@@ -8,12 +8,7 @@ from collections import deque
 import numpy as np
 
 from appliance.events import Heard
-from firmware.frame import FRAME, RATE, Pcm, Wave
-
-
-def to_wave(samples: Pcm) -> Wave:
-    """int16 to float32 in [-1, 1]."""
-    return samples.astype(np.float32) / np.float32(32768.0)
+from firmware.frame import FRAME, RATE, Wave, to_wave
 
 
 class Recent:
