@@ -15,16 +15,21 @@ Shape = tuple[int | str, ...]
 
 OPSET = 17
 _IR = 8
+FUSED = "com.microsoft"
+"""The domain of onnxruntime's own operators; pass it as `domain`."""
+_ALIGNMENT = 4096  # so that onnxruntime can map a constant from its file
+_SMALL = 1024  # bytes: shapes and indices stay in the graph, where they are looked at
 _TYPES = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32}
 
 
 class Graph:
     """A graph under construction. Tensors are named by strings; `op` returns the name of what it computes."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, opset: int = OPSET) -> None:
         self._name = name
+        self._opset = opset
         self._nodes: list[onnx.NodeProto] = []
-        self._constants: list[onnx.TensorProto] = []
+        self._constants: dict[str, Array] = {}
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
 
@@ -43,7 +48,7 @@ class Graph:
             value if isinstance(value, np.ndarray) else np.array(value, np.int64 if isinstance(value, list) else "f4")
         )
         label = name or f"c{len(self._constants)}"
-        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), label))
+        self._constants[label] = np.ascontiguousarray(array).reshape(array.shape)
         return label
 
     def op(self, type: str, *inputs: str, **attributes: Any) -> str:
@@ -55,12 +60,41 @@ class Graph:
         self._nodes.append(helper.make_node(type, inputs, outputs, **attributes))
         return outputs
 
-    def save(self, path: Path) -> None:
-        graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, self._constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=_IR)
+    def save(self, path: Path, weights: Path | None = None) -> None:
+        """With `weights`, large constants go into that file, beside `path`: it is mapped when the graph is loaded,
+        and may exceed the 2 GB that a graph may have."""
+        if weights is None:
+            constants = [numpy_helper.from_array(array, name) for name, array in self._constants.items()]
+        else:
+            constants = self._write(weights)
+        graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, constants)
+        fused = [helper.make_opsetid(FUSED, 1)] if any(node.domain == FUSED for node in self._nodes) else []
+        imports = [helper.make_opsetid("", self._opset), *fused]
+        model = helper.make_model(graph, opset_imports=imports, ir_version=_IR)
         model.producer_name = "parley"
-        onnx.checker.check_model(model)
+        if weights is None:
+            onnx.checker.check_model(model)
         path.write_bytes(model.SerializeToString(deterministic=True))
+
+    def _write(self, weights: Path) -> list[onnx.TensorProto]:
+        constants = []
+        with weights.open("wb") as file:
+            for name, array in self._constants.items():
+                if array.nbytes < _SMALL:
+                    constants.append(numpy_helper.from_array(array, name))
+                    continue
+                file.write(bytes(-file.tell() % _ALIGNMENT))
+                constants.append(_external(name, array, weights.name, file.tell()))
+                file.write(array.data)
+        return constants
+
+
+def _external(name: str, array: Array, location: str, offset: int) -> onnx.TensorProto:
+    tensor = onnx.TensorProto(name=name, dims=array.shape, data_type=helper.np_dtype_to_tensor_dtype(array.dtype))
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", offset), ("length", array.nbytes)):
+        tensor.external_data.add(key=key, value=str(value))
+    return tensor
 
 
 def read_constants(path: Path) -> dict[str, Array]:
