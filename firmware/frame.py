@@ -37,4 +37,5 @@ def to_pcm(sound: Pcm | Wave) -> Pcm:
     if np.issubdtype(sound.dtype, np.integer):
         return sound.astype(np.int16, copy=False)
     scaled = np.nan_to_num(np.rint(sound * np.float32(32768.0)), posinf=32767.0, neginf=-32768.0)
-    return np.clip(scaled, -32768.0, 32767.0).astype(np.int16)
+    pcm: Pcm = np.clip(scaled, -32768.0, 32767.0).astype(np.int16)
+    return pcm
