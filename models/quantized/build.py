@@ -27,7 +27,7 @@ from models.quantized.recipes import Check, Progress
 from models.quantized.sources import Store
 
 Report = Callable[[str, str, float], None]
-"""Called with the model's id, the phase ("fetch NAME", a recipe's own word, "verify", "ready") and the fraction done."""
+"""Called with the model's id, the phase ("fetch NAME", the recipe's, "verify", "ready") and the fraction done."""
 
 PATIENCE = 3600.0
 """Seconds to wait for another process that builds the same model."""
