@@ -118,12 +118,11 @@ class Played(Event):
     """Sound that left the box: `words` are those whose last sample has been played."""
 
     words: tuple[str, ...]
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Answered(Event):
-    """The answer is over. `said` holds the words really played; `reason` is why it ended."""
+    """The answer is over. `said` holds what was really heard of it; `reason` is why it ended."""
 
     said: str
     reason: Literal["complete", "interrupted", "failed"]

@@ -125,8 +125,8 @@ class _Session:
         return answer if answer.confirmed.is_set() else None
 
     async def _close(self, answer: Answer, reason: Literal["complete", "interrupted", "failed"]) -> None:
-        self._conversation.add(answer.to.text, answer.said)
-        await self.out.put(Answered(answer.to.at, answer.to.turn, answer.said, reason))
+        self._conversation.add(answer.to.text, answer.spoken.text)
+        await self.out.put(Answered(answer.to.at, answer.to.turn, answer.spoken.text, reason))
 
     async def _excuse(self, failure: Failed) -> None:
         """Says what went wrong; where the voice itself fails, a sound says that something did."""

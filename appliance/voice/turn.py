@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from appliance.events import Event, Transcript
 from appliance.stream import Events, Stage, line
+from appliance.voice.mouth import Spoken
 
 
 async def once(*given: Event) -> Events:
@@ -35,15 +36,11 @@ class Answer:
 
     to: Transcript
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
-    words: list[str] = field(default_factory=list)
-
-    @property
-    def said(self) -> str:
-        return "".join(self.words).strip()
+    spoken: Spoken = field(default_factory=Spoken)
 
 
-Mouth = Callable[[list[str]], Stage]
-"""Makes the last stage; it appends to the list each word whose last sample has been played."""
+Mouth = Callable[[Spoken], Stage]
+"""Makes the last stage, which keeps the account of what has been heard."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +53,9 @@ class Answering:
 
     def open(self, answer: Answer) -> AbstractAsyncContextManager[Events]:
         """The scope of one whole answer."""
-        stages = (*self.write, *self.voice, gate(answer.confirmed), self.mouth(answer.words))
+        stages = (*self.write, *self.voice, gate(answer.confirmed), self.mouth(answer.spoken))
         return line(once(answer.to), *stages)
 
     def utter(self, event: Event) -> AbstractAsyncContextManager[Events]:
         """The scope of a single Phrase or Speech that no model has written: a cue."""
-        return line(once(event), *self.voice, self.mouth([]))
+        return line(once(event), *self.voice, self.mouth(Spoken()))

@@ -24,6 +24,7 @@ from appliance.events import (
 from appliance.stream import Events, Stage, line
 from appliance.voice.conversation import Conversation
 from appliance.voice.failure import CUES
+from appliance.voice.mouth import Spoken
 from appliance.voice.session import converse
 from appliance.voice.turn import Answering
 
@@ -58,14 +59,15 @@ class Voice:
                 words = ((event.text, 10),)
                 yield Speech(event.at, event.turn, np.zeros(10, np.float32), 16_000, words, True)
 
-    def mouth(self, words: list[str]) -> Stage:
+    def mouth(self, spoken: Spoken) -> Stage:
         async def stage(events: Events) -> Events:
             async for event in events:
                 if isinstance(event, Speech):
                     await asyncio.sleep(self.pace)
-                    words.extend(text for text, _ in event.words)
-                    self.played.extend(text for text, _ in event.words)
-                    yield Played(event.at, event.turn, tuple(text for text, _ in event.words), 0.1)
+                    words = tuple(text for text, _ in event.words)
+                    spoken.phrases.extend(words)
+                    self.played.extend(words)
+                    yield Played(event.at, event.turn, words)
                 else:
                     yield event
 
