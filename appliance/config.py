@@ -43,8 +43,8 @@ def setting(
 class Audio:
     """The sound card."""
 
-    input: str = setting("", "input device: its number, or a part of its name; empty takes the system's default")
-    output: str = setting("", "output device: its number, or a part of its name; empty takes the system's default")
+    input: str = setting("", "microphone: a part of its name as `parley doctor` shows it; empty takes the system's default")
+    output: str = setting("", "loudspeaker: a part of its name as `parley doctor` shows it; empty takes the system's default")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import shutil
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from typing import Literal
 import psutil
 
 from appliance.config import Config
-from appliance.errors import ModelDamaged, ModelMissing
+from appliance.errors import DeviceFault, ModelDamaged, ModelMissing
 from appliance.runtime.card import Shelf
+from firmware import device
 
 Level = Literal["ok", "warn", "fail"]
 NEED_MB = 850
@@ -172,24 +174,35 @@ def libraries() -> Iterator[Finding]:
         yield Finding("libraries", "ok", ", ".join(found))
 
 
-def sound() -> Iterator[Finding]:
-    """Looks at what the system offers without opening it: a sick driver must not hang the doctor."""
-    try:
-        version = metadata.version("pyaudio")
-    except metadata.PackageNotFoundError:
-        fix = "as root: apt-get install portaudio19-dev gcc python3-dev; then ./just audio"
-        yield Finding("live audio", "warn", "left out: PyAudio is not installed; everything else works", fix)
+def sound(patience: float = 10.0) -> Iterator[Finding]:
+    """Lists the devices in a thread of its own: a sick sound server must not hang the doctor."""
+    answer: list[list[device.Port] | DeviceFault] = []
+
+    def ask() -> None:
+        try:
+            answer.append(device.ports())
+        except DeviceFault as fault:
+            answer.append(fault)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(patience)
+    if not answer:
+        fix = "restart the sound server: systemctl --user restart pipewire pipewire-pulse (or pulseaudio)"
+        yield Finding("live audio", "warn", f"PortAudio did not answer within {patience:.0f} s", fix)
         return
-    cards = [line.strip() for line in _text("/proc/asound/cards").splitlines() if "]:" in line]
-    runtime = Path(os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}")
-    servers = [name for name in ("pulse/native", "pipewire-0") if (runtime / name).exists()]
-    if os.environ.get("PULSE_SERVER"):
-        servers.append(os.environ["PULSE_SERVER"])
-    if cards or servers:
-        yield Finding("live audio", "ok", f"PyAudio {version}; {'; '.join(cards + servers)}")
-    else:
-        fix = "plug in a USB microphone and a loudspeaker, or start PulseAudio or PipeWire; then `parley doctor` again"
-        yield Finding("live audio", "warn", f"PyAudio {version}, but neither a sound card nor a sound server", fix)
+    found = answer[0]
+    if isinstance(found, DeviceFault):
+        fix = "as root: apt-get install portaudio19-dev gcc python3-dev; then ./just audio"
+        yield Finding("live audio", "warn", f"left out, everything else works: {found.message}", fix)
+        return
+    captures = [port.id for port in found if port.capture]
+    playbacks = [port.id for port in found if port.playback]
+    for what, ids in (("microphone", captures), ("loudspeaker", playbacks)):
+        if ids:
+            yield Finding(what, "ok", ", ".join(ids))
+        else:
+            yield Finding(what, "warn", "none: live audio is left out, everything else works", "plug one in (USB)")
 
 
 def models(shelf: Shelf) -> Iterator[Finding]:

@@ -52,9 +52,10 @@ def _recordings() -> tuple[Recording, ...]:
 def _shelf():  # type: ignore[no-untyped-def]
     from appliance import config
     from appliance.runtime.card import Shelf
+    from models.quantized import MANIFESTS
 
     settings = config.load().models
-    return Shelf(settings.cache, (ROOT / "models/quantized", *settings.folders))
+    return Shelf(settings.cache, (MANIFESTS, *settings.folders))
 
 
 @cache

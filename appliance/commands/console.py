@@ -43,9 +43,11 @@ def print_json_line(value: Any) -> None:
 
 
 def console(*, stderr: bool = False) -> Console:
+    """A pipe or a file has no width: there nothing is wrapped."""
     from rich.console import Console
 
-    return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+    width = None if (sys.stderr if stderr else sys.stdout).isatty() else 1_000
+    return Console(stderr=stderr, highlight=False, width=width)
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

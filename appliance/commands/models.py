@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from appliance.commands.console import command, console, escape, print_json, print_table, progress_bars
 from appliance.config import Config
+
+if TYPE_CHECKING:
+    from models.quantized.verify import Verdict
 
 STATES = {"built": "[green]built[/]", "missing": "[dim]missing[/]"}
 
@@ -94,35 +98,35 @@ def without_haste(report: Callable[[str, str, float], None]) -> Callable[[str, s
 
 
 def verify_models(args: argparse.Namespace, config: Config) -> int:
-    """Returns 1 when a check failed, 4 when a model that was named is not built."""
+    """Returns 1 when a model that was looked at is damaged, fails a golden check or is not the original."""
+    from appliance.commands.shelf import open_shelf
     from models.quantized.verify import verify
 
-    from appliance.commands.shelf import open_shelf
-    from models.quantized.build import listing
-
-    shelf = open_shelf(config)
-    ids = args.ids or [entry.card.id for entry in listing(shelf) if entry.state != "missing"]
-    results = {id: verify(shelf, id, upstream=args.upstream) for id in ids}
-    healthy = all(check.passed for checks in results.values() for check in checks)
+    with progress_bars(args.json) as report:
+        verdicts = verify(open_shelf(config), args.ids, report, upstream=args.upstream)
+    healthy = all(verdict.passed for verdict in verdicts)
     if args.json:
-        print_json(
-            {
-                "healthy": healthy,
-                "models": {
-                    id: [{"check": c.name, "value": c.value, "limit": c.limit, "passed": c.passed} for c in checks]
-                    for id, checks in results.items()
-                },
-            }
-        )
-        return int(not healthy)
-    rows = []
-    for id, checks in results.items():
-        for check in checks:
-            mark = "[green]ok[/]" if check.passed else "[red]FAIL[/]"
-            bound = f"{'at least' if check.at_least else 'at most'} {check.limit:g}"
-            rows.append((id, mark, escape(check.name), f"{check.value:g}", bound))
-    print_table(("model", "", "check", "value", "limit"), rows)
+        models = [asdict(verdict) | {"passed": verdict.passed} for verdict in verdicts]
+        print_json({"healthy": healthy, "models": models})
+    else:
+        print_table(("model", "", "check", "found"), [row for verdict in verdicts for row in _verdict_rows(verdict)])
     return int(not healthy)
+
+
+def _verdict_rows(verdict: Verdict) -> Iterator[tuple[str, str, str, str]]:
+    def row(good: bool, check: str, found: str) -> tuple[str, str, str, str]:
+        return verdict.id, "[green]ok[/]" if good else "[red]FAIL[/]", escape(check), escape(found)
+
+    yield row(verdict.state == "built", "files", ", ".join(verdict.damaged) or verdict.state)
+    for check in verdict.checks:
+        bound = "at least" if check.at_least else "at most"
+        yield row(check.passed, check.name, f"{check.value:.6g} ({bound} {check.limit:g})")
+    for comparison in verdict.upstream:
+        yield row(
+            comparison.outcome != "different",
+            f"original of {comparison.source}",
+            f"{comparison.outcome} {comparison.note}".strip(),
+        )
 
 
 def remove_models(args: argparse.Namespace, config: Config) -> int:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import models.quantized
 from appliance.config import Config
 from appliance.runtime.card import Shelf
+from models.quantized import MANIFESTS
 
 
 def open_shelf(config: Config) -> Shelf:
-    shipped = Path(models.quantized.__file__).parent
-    return Shelf(config.models.cache, (shipped, *config.models.folders))
+    return Shelf(config.models.cache, (MANIFESTS, *config.models.folders))
