@@ -27,9 +27,11 @@ class Frame:
     overruns: int = 0
 
 
-def to_wave(samples: Pcm) -> Wave:
-    """int16 to float32 in [-1, 1)."""
-    return samples.astype(np.float32) / np.float32(32768.0)
+def to_wave(sound: Pcm | Wave) -> Wave:
+    """int16 to float32 in [-1, 1); floating point as it is."""
+    if np.issubdtype(sound.dtype, np.integer):
+        return sound.astype(np.float32) / np.float32(32768.0)
+    return sound.astype(np.float32, copy=False)
 
 
 def to_pcm(sound: Pcm | Wave) -> Pcm:

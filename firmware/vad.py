@@ -61,22 +61,21 @@ class Vad:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """`at` is the sample, counted from the last reset, at which speech began, stopped or went on: before the decision."""
+    """`at` is the sample, counted from the last reset, at which speech began, stopped or went on."""
 
     kind: Literal["started", "paused", "resumed"]
     at: int
 
 
 class Hysteresis:
-    """Turns probabilities into edges; counts samples and knows no clock, and no frame: any split of the same sound gives
-    the same edges.
+    """Turns probabilities into edges. Counts samples, knows no clock and no frame: any split gives the same edges.
 
     Speech has started when the probability has been at `start` or above, and not under `stop` again, for `min_speech`
     samples. Silence then begins where it falls under `stop`, or stays under `start` for `doubt` samples: steady noise
     that is taken for half a voice does not hold a turn open. What is shorter than `resume` samples (one window of the
     detector) does not interrupt a silence. `reset` ends the speech.
 
-    `speech` is the number of samples since speech began, or might have begun; `silence` since it paused, 0 if it did not.
+    `speech` is the number of samples since speech began, or might have begun; `silence` since it paused, or 0.
     """
 
     def __init__(
