@@ -68,7 +68,8 @@ class Piece:
 
 
 class Voice:
-    """A voice that is built. `rate` is in samples per second, `hop` the samples in a frame, `unknown` counts the
+    """A voice that is built. `rate` is in samples per second, `hop` the samples in a frame,
+    `scales` are those of the noise in the sound, of length, and of the noise in durations, `unknown` counts the
     phonemes that it was asked to speak and has not learnt. Raises ModelDamaged.
 
     `speaker` chooses among those of a voice of many. `threads` are for the windows; the text part takes one.
@@ -81,7 +82,7 @@ class Voice:
             self.rate: int = config["rate"]
             self.hop: int = config["hop"]
             self._symbols: dict[str, list[int]] = config["symbols"]
-            self._scales: tuple[float, float, float] = tuple(config["scales"])
+            self.scales: tuple[float, float, float] = tuple(config["scales"])
             self._context: dict[str, int] = config["context"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelDamaged(f"{path} cannot be read: {error}", "run `parley models build`") from error
@@ -166,7 +167,7 @@ class Voice:
         if not len(ids):
             return Utterance(self, np.zeros(0, np.int64), np.zeros((1, 1, 0), np.float32))
         noise = np.random.default_rng(seed)
-        spread, pace, wobble = self._scales
+        spread, pace, wobble = self.scales
         given = {
             "ids": ids[None],
             "lengths": np.array([len(ids)]),
@@ -196,7 +197,12 @@ class Utterance:
         self._latent = np.ascontiguousarray(latent)
 
     def __len__(self) -> int:
+        """Its frames."""
         return int(self.until[-1])
+
+    @property
+    def channels(self) -> int:
+        return int(self._latent.shape[1])
 
     def stream(self, begin: int = 0, windows: Iterable[int] | None = None) -> Iterator[Wave]:
         """Samples from frame `begin` to the end, window by window. `windows` are their sizes in frames, by default

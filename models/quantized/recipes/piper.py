@@ -362,7 +362,7 @@ class _Part:
         return f"{name}/flat"
 
     def _needs(self, source: str, target: str) -> dict[str, int]:
-        """How many steps of each moving tensor outside a window, at that tensor's rate, the window's result depends on."""
+        """How many steps of each moving tensor outside a window, at that tensor's rate, its result depends on."""
         moving = self.graph.after([source], self.nodes)
         needs = {target: 0}
         for node in reversed(self.nodes):
@@ -538,8 +538,8 @@ def _over_time(attribute: onnx.AttributeProto) -> None:
 
 
 def _neutral(graph: Graph, nodes: Sequence[onnx.NodeProto], masks: frozenset[str]) -> list[onnx.NodeProto]:
-    """Leaves out what changes nothing: products with ones (the masks of a batch of one) and sums with zeros. An Identity
-    keeps the name of what was left out, for where it is an output."""
+    """Leaves out what changes nothing: products with ones (the masks of a batch of one) and sums with zeros. An
+    Identity keeps the name of what was left out, for where it is an output."""
     ones, zeros = set(masks), set[str]()
     same: dict[str, str] = {}
     kept = []
