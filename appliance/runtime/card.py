@@ -333,7 +333,7 @@ def _rung(name: str, table: _Table, artefacts: Mapping[str, str]) -> Rung:
     precision = table.text("precision")
     files = table.table("files")
     for role, artefact in files.items():
-        if artefact not in artefacts:
+        if not isinstance(artefact, str) or artefact not in artefacts:
             known = _nearest(str(artefact), artefacts) or f"listed are {_listed(artefacts)}"
             raise table.fault(f"files.{role}", f"is {artefact!r:.60}, which is no [[artefact]]", known)
     if not files:

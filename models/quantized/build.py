@@ -65,6 +65,9 @@ def build(
     recipe = find_recipe(card)
     folder = shelf.folder(card)
     waiting = partial(progress, card.id, "waiting for another build", 0.0)
+    if not force and _is_current(card, folder, recipe, silent):  # also where the cache is somebody else's and read-only
+        progress(card.id, "ready", 1.0)
+        return Built(card, folder)
     with locked(_lock(shelf, card.id), PATIENCE, waiting), storage(shelf.cache):
         if not force and _is_current(card, folder, recipe, progress):
             progress(card.id, "ready", 1.0)

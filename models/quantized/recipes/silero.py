@@ -13,7 +13,7 @@ import numpy as np
 
 from appliance.errors import SourceFault
 from appliance.runtime.card import Built, Card
-from appliance.runtime.model import Array
+from appliance.runtime.model import Array, Model
 from appliance.runtime.ort import OrtModel
 from models.quantized.graph import Graph, read_constants
 from models.quantized.recipes import Check, Progress
@@ -29,24 +29,30 @@ def build(card: Card, sources: Mapping[str, Path], out: Path, progress: Progress
     weights = {name.removeprefix(prefix): value for name, value in constants.items() if name.startswith(prefix)}
     if "decoder.rnn.weight_ih" not in weights:
         raise SourceFault(f"{sources['graph']} holds no weights named {prefix}…", f"correct `prefix` in {card.path}")
-    _network(weights).save(out / "vad.onnx")
+    network(weights).save(out / "vad.onnx")
     progress("convert", 1.0)
 
 
 def verify(built: Built) -> list[Check]:
     """Against the probabilities that the published graph gives for the same sound."""
-    expected = np.array(built.card.golden["probabilities"], np.float32)
-    wave = _sound(len(expected) * CHUNK)
+    expected = built.card.golden["probabilities"]
+    found = probabilities(OrtModel(built.file("graph")), len(expected))
+    return [Check("largest difference of a probability", float(np.abs(np.subtract(expected, found)).max()), 1e-4)]
+
+
+def probabilities(model: Model, chunks: int) -> list[float]:
+    """What the model says to each chunk of the golden sound."""
     state, context, found = np.zeros((2, 1, WIDTH), np.float32), np.zeros(CONTEXT, np.float32), []
-    with OrtModel(built.file("graph")).session() as infer:
-        for chunk in wave.reshape(-1, CHUNK):
-            answer = infer({"input": np.concatenate([context, chunk])[None], "state": state, "sr": np.array(16_000)})
+    with model.session() as infer:
+        for chunk in sound(chunks * CHUNK).reshape(-1, CHUNK):
+            heard = np.concatenate([context, chunk])[None]
+            answer = infer({"input": heard, "state": state, "sr": np.array(16_000)})
             state, context = answer["stateN"], chunk[-CONTEXT:]
             found.append(float(answer["output"][0, 0]))
-    return [Check("largest difference of a probability", float(np.abs(expected - np.array(found)).max()), 1e-4)]
+    return found
 
 
-def _sound(samples: int) -> Array:
+def sound(samples: int) -> Array:
     """Vowel-like: a 120 Hz pulse train through two resonances, on for a half of the time. In float64, so that every
     machine hears the same."""
     time = np.arange(samples) / 16_000
@@ -58,7 +64,7 @@ def _formants(hertz: float) -> float:
     return sum(1.0 / (1.0 + ((hertz - centre) / width) ** 2) for centre, width in ((650.0, 80.0), (1100.0, 110.0)))
 
 
-def _network(weights: Mapping[str, Array]) -> Graph:
+def network(weights: Mapping[str, Array]) -> Graph:
     graph = Graph("silero-vad")
     sound, state = graph.input("input", (1, CONTEXT + CHUNK)), graph.input("state", (2, 1, WIDTH))
     graph.input("sr", (), "int64")
