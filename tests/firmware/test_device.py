@@ -34,7 +34,9 @@ pcm.spk { type pulse device spk hint { show on description "spk" } }
 
 
 @pytest.fixture(params=[44_100, 48_000])
-def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+def server(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[subprocess.Popen[bytes]]:
     pytest.importorskip("pyaudio")
     if not shutil.which("pulseaudio"):
         pytest.skip("needs pulseaudio")
@@ -87,7 +89,20 @@ def test_a_tone_comes_back_at_its_pitch_and_whole(server: subprocess.Popen[bytes
     assert [frame.at for frame in heard] == [FRAME * number for number in range(300)]
     loud = np.flatnonzero(np.abs(sound) > 200)
     assert abs(pitch(sound[loud[0] : loud[-1]]) - 1000.0) < 1.0
-    from firmware import wav; wav.write(f"/tmp/fw/loop{time.time():.0f}.wav", sound)
-    env=np.abs(sound[:len(sound)//80*80].reshape(-1,80)).max(1)<200; edges=np.flatnonzero(np.diff(env.astype(int)))*5; print('edges ms',edges)
-    print(len(loud), loud[-1]-loud[0], loud[0]/16, opened.rate, opened.capture_rate, opened._inputs, opened._outputs, opened._playback._latency)
+    from firmware import wav
+
+    wav.write(f"/tmp/fw/loop{time.time():.0f}.wav", sound)
+    env = np.abs(sound[: len(sound) // 80 * 80].reshape(-1, 80)).max(1) < 200
+    edges = np.flatnonzero(np.diff(env.astype(int))) * 5
+    print("edges ms", edges)
+    print(
+        len(loud),
+        loud[-1] - loud[0],
+        loud[0] / 16,
+        opened.rate,
+        opened.capture_rate,
+        opened._inputs,
+        opened._outputs,
+        opened._playback._latency,
+    )
     assert abs((loud[-1] - loud[0]) / RATE - 1.003) < 0.005
