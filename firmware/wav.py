@@ -220,8 +220,8 @@ class Writer:
         if self._file.closed:
             return
         try:
-            self._promise()
-            self._file.close()
+            with self._file:
+                self._promise()
         except OSError as error:
             raise _unwritable(self.path, error) from error
 

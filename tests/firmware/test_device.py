@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import time
@@ -12,9 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firmware import device
-from firmware.device import Device, ports
-from firmware.fault import DeviceFault
+from firmware.device import Device
 from firmware.frame import FRAME, RATE, Pcm
 
 MODULES = (
@@ -52,7 +49,10 @@ def server(
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
         try:
             for _ in range(100):
-                if b"loopback" in subprocess.run(["pactl", "list", "short", "modules"], capture_output=True).stdout:
+                if (
+                    b"loopback"
+                    in subprocess.run(["pactl", "list", "short", "modules"], check=False, capture_output=True).stdout
+                ):
                     break
                 time.sleep(0.1)
             else:
