@@ -25,17 +25,19 @@ _POWERS = np.array([pow(int(HASH), n, 2**64) for n in range(ORDER)], np.uint64)
 
 
 class Letters:
-    """The model in `folder`: graphones.txt, ngram-keys.npy, ngram-scores.npy (see the recipe)."""
+    """The model's three files, as the recipe describes them; the n-grams stay on disk, mapped."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, graphones: Path, keys: Path, scores: Path) -> None:
         try:
-            rows = (folder / "graphones.txt").read_text("utf-8").split("\n")[:-1]
-            self._keys: NDArray[np.uint64] = np.load(folder / "ngram-keys.npy", mmap_mode="r")
-            self._scores: NDArray[np.float16] = np.load(folder / "ngram-scores.npy", mmap_mode="r")
+            rows = graphones.read_text("utf-8").split("\n")[:-1]
+            self._keys: NDArray[np.uint64] = np.load(keys, mmap_mode="r")
+            self._scores: NDArray[np.float16] = np.load(scores, mmap_mode="r")
         except FileNotFoundError as error:
             raise ModelMissing(f"{error.filename} is not there", "run `parley models build`") from error
         except ValueError as error:
-            raise ModelDamaged(f"the letter-to-sound model in {folder} cannot be read: {error}") from error
+            raise ModelDamaged(
+                f"the letter-to-sound model {keys.parent} cannot be read: {error}", "run `parley models build`"
+            ) from error
         self._symbols = ["", *(row.partition("\t")[2] for row in rows)]
         by_letter: defaultdict[str, list[int]] = defaultdict(list)
         for number, row in enumerate(rows, start=1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from appliance.runtime.numerals import spell
@@ -29,7 +29,7 @@ class Locale:
     cardinal: str
     year: str
     words: Mapping[str, str]
-    """point, minus, to (range), per, percent, degrees, dot, at, slash, number (for "#5"), and, over, plus, equals, ..."""
+    """What signs are called: point, minus, to (of a range), dot, at, number (of "#5"), over, plus, equals..."""
 
     currencies: Mapping[str, Currency]
     magnitudes: Mapping[str, Pair]
@@ -65,7 +65,10 @@ class Locale:
     decimals: Literal["digits", "number"] = "digits"
     day_suffix: str = ""
     month_joiner: str = r"\s+"
-    extra: tuple[tuple[str, Callable[..., str]], ...] = field(default=())
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
 
 
 def _pairs(table: str) -> dict[str, Pair]:
@@ -97,7 +100,7 @@ def _forms(names: tuple[str, ...], length: int, extra: Mapping[str, int] | None 
 
 # --- English -----------------------------------------------------------------------------------------------------
 
-_EN_MONTHS = tuple("January February March April May June July August September October November December".split())
+_EN_MONTHS = _words("January February March April May June July August September October November December")
 
 _EN_UNITS = """
 km = one kilometer | kilometers
@@ -285,13 +288,13 @@ def _en_fraction(top: int, bottom: int) -> str:
 
 
 _EN_WORDS = {
-    "point": "point", "minus": "minus", "to": "to", "per": "per", "dot": "dot", "at": "at", "slash": "slash",
+    "point": "point", "minus": "minus", "to": "to", "dot": "dot", "at": "at",
     "number": "number", "hashtag": "hashtag", "and": "and", "over": "over", "plus": "plus", "equals": "equals",
     "times": "times", "by": "by", "divided": "divided by", "less": "less than", "more": "greater than",
     "less_equal": "at most", "more_equal": "at least", "not_equal": "not equal to", "about": "about",
     "plus_minus": "plus or minus", "squared": "squared", "cubed": "cubed", "root": "square root of", "pi": "pi",
-    "section": "section", "dash": "dash", "underscore": "underscore", "half": "a half", "degrees": "degrees",
-    "infinity": "infinity", "version": "version", "hours": "hours",
+    "section": "section", "dash": "dash", "underscore": "underscore", "degrees": "degrees",
+    "infinity": "infinity", "version": "version",
 }  # fmt: skip
 
 EN_US = Locale(
@@ -352,8 +355,8 @@ EN_GB = Locale(
 
 # --- German ------------------------------------------------------------------------------------------------------
 
-_DE_MONTHS = tuple("Januar Februar März April Mai Juni Juli August September Oktober November Dezember".split())
-_DE_INFLECTED = frozenset("am vom zum im beim den dem des bis ab seit nach vor".split())
+_DE_MONTHS = _words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember")
+DE_INFLECTED = frozenset(_words("am vom zum im beim den dem des bis ab seit nach vor"))
 
 _DE_UNITS = """
 km = ein Kilometer | Kilometer
@@ -433,7 +436,7 @@ _DE_ABBREVIATIONS = {
 
 
 def _de_ordinal(number: int, suffix: str, before: str = "") -> str:
-    form = "-n" if before.lower() in _DE_INFLECTED else "" if before.lower() in {"der", "die", "das"} else "-r"
+    form = "-n" if before.lower() in DE_INFLECTED else "" if before.lower() in {"der", "die", "das"} else "-r"
     return spell("de", number, f"spellout-ordinal{form}")
 
 
@@ -462,13 +465,13 @@ DE = Locale(
     cardinal="spellout-numbering",
     year="spellout-numbering-year",
     words={
-        "point": "Komma", "minus": "minus", "to": "bis", "per": "pro", "dot": "Punkt", "at": "ät", "slash": "Schrägstrich",
+        "point": "Komma", "minus": "minus", "to": "bis", "dot": "Punkt", "at": "ät",
         "number": "Nummer", "hashtag": "Hashtag", "and": "und", "over": "zu", "plus": "plus", "equals": "gleich",
         "times": "mal", "by": "mal", "divided": "geteilt durch", "less": "kleiner als", "more": "größer als",
         "less_equal": "höchstens", "more_equal": "mindestens", "not_equal": "ungleich", "about": "etwa",
         "plus_minus": "plus minus", "squared": "hoch zwei", "cubed": "hoch drei", "root": "Wurzel aus", "pi": "Pi",
-        "section": "Paragraf", "dash": "Bindestrich", "underscore": "Unterstrich", "half": "ein halb",
-        "degrees": "Grad", "infinity": "unendlich", "version": "Version", "hours": "Stunden",
+        "section": "Paragraf", "dash": "Bindestrich", "underscore": "Unterstrich",
+        "degrees": "Grad", "infinity": "unendlich", "version": "Version",
     },
     currencies=_money(_DE_MONEY),
     magnitudes=_pairs("Tsd. Tsd = tausend\nMio. Mio = Million | Millionen\nMrd. Mrd = Milliarde | Milliarden"),
@@ -491,7 +494,7 @@ DE = Locale(
 
 # --- French ------------------------------------------------------------------------------------------------------
 
-_FR_MONTHS = tuple("janvier février mars avril mai juin juillet août septembre octobre novembre décembre".split())
+_FR_MONTHS = _words("janvier février mars avril mai juin juillet août septembre octobre novembre décembre")
 
 _FR_UNITS = """
 km = un kilomètre | kilomètres
@@ -600,19 +603,21 @@ FR = Locale(
     cardinal="spellout-numbering",
     year="spellout-cardinal-masculine",
     words={
-        "point": "virgule", "minus": "moins", "to": "à", "per": "par", "dot": "point", "at": "arobase", "slash": "barre",
+        "point": "virgule", "minus": "moins", "to": "à", "dot": "point", "at": "arobase",
         "number": "numéro", "hashtag": "hashtag", "and": "et", "over": "sur", "plus": "plus", "equals": "égale",
         "times": "fois", "by": "par", "divided": "divisé par", "less": "inférieur à", "more": "supérieur à",
         "less_equal": "au plus", "more_equal": "au moins", "not_equal": "différent de", "about": "environ",
         "plus_minus": "plus ou moins", "squared": "au carré", "cubed": "au cube", "root": "racine de", "pi": "pi",
-        "section": "paragraphe", "dash": "tiret", "underscore": "tiret bas", "half": "demi", "degrees": "degrés",
-        "infinity": "infini", "version": "version", "hours": "heures",
+        "section": "paragraphe", "dash": "tiret", "underscore": "tiret bas", "degrees": "degrés",
+        "infinity": "infini", "version": "version",
     },
     currencies=_money(_FR_MONEY),
     magnitudes=_pairs("M = million | millions\nMd Mds = milliard | milliards"),
     units=_pairs(_FR_UNITS),
     months=_FR_MONTHS,
-    month_forms=_forms(_FR_MONTHS, 4, {"janv": 1, "févr": 2, "fév": 2, "avr": 4, "sept": 9, "oct": 10, "nov": 11, "déc": 12}),
+    month_forms=_forms(
+        _FR_MONTHS, 4, {"janv": 1, "févr": 2, "fév": 2, "avr": 4, "sept": 9, "oct": 10, "nov": 11, "déc": 12}
+    ),
     abbreviations=_FR_ABBREVIATIONS,
     date=_fr_date,
     clock=_fr_clock,
@@ -628,7 +633,7 @@ FR = Locale(
 
 # --- Spanish -----------------------------------------------------------------------------------------------------
 
-_ES_MONTHS = tuple("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre".split())
+_ES_MONTHS = _words("enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre")
 
 _ES_UNITS = """
 km = un kilómetro | kilómetros
@@ -705,7 +710,9 @@ _ES_ABBREVIATIONS = {
 
 
 def _es_ordinal(number: int, suffix: str) -> str:
-    form = "feminine" if suffix.endswith(("ª", "a")) else "masculine-adjective" if suffix.endswith("er") else "masculine"
+    form = (
+        "feminine" if suffix.endswith(("ª", "a")) else "masculine-adjective" if suffix.endswith("er") else "masculine"
+    )
     return spell("es", number, f"spellout-ordinal-{form}")
 
 
@@ -736,13 +743,13 @@ ES = Locale(
     cardinal="spellout-numbering",
     year="spellout-numbering",
     words={
-        "point": "coma", "minus": "menos", "to": "a", "per": "por", "dot": "punto", "at": "arroba", "slash": "barra",
+        "point": "coma", "minus": "menos", "to": "a", "dot": "punto", "at": "arroba",
         "number": "número", "hashtag": "etiqueta", "and": "y", "over": "sobre", "plus": "más", "equals": "igual a",
         "times": "por", "by": "por", "divided": "dividido entre", "less": "menor que", "more": "mayor que",
         "less_equal": "como máximo", "more_equal": "como mínimo", "not_equal": "distinto de", "about": "unos",
         "plus_minus": "más o menos", "squared": "al cuadrado", "cubed": "al cubo", "root": "raíz de", "pi": "pi",
-        "section": "sección", "dash": "guion", "underscore": "guion bajo", "half": "medio", "degrees": "grados",
-        "infinity": "infinito", "version": "versión", "hours": "horas",
+        "section": "sección", "dash": "guion", "underscore": "guion bajo", "degrees": "grados",
+        "infinity": "infinito", "version": "versión",
     },
     currencies=_money(_ES_MONEY),
     magnitudes=_pairs("M = millón | millones"),

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from appliance.errors import ConfigFault
-from appliance.runtime.locales import LOCALES, Locale
+from appliance.runtime.locales import DE_INFLECTED, LOCALES, Locale
 from appliance.runtime.numerals import LARGEST, spell
 
 Match = re.Match[str]
@@ -51,14 +51,17 @@ _LIKE = {
 }
 _ROMAN = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 _PARTS = (
-    "Chapter|Part|Act|Scene|Volume|Book|Section|Article|Title|Phase|Type|Class|Stage|Level|Figure|Appendix|Mark|Super Bowl"
-    "|World War|War|Star Wars|Episode|Rocky|Final Fantasy|Kapitel|Teil|Band|Akt|Chapitre|Tome|Partie|Capítulo|Parte|Tomo"
+    "Chapter|Part|Act|Scene|Volume|Book|Section|Article|Title|Phase|Type|Class|Stage|Level|Figure|Appendix|Mark"
+    "|Super Bowl|World War|War|Star Wars|Episode|Rocky|Final Fantasy"
+    "|Kapitel|Teil|Band|Akt|Chapitre|Tome|Partie|Capítulo|Parte|Tomo"
 )
 _RULERS = (
     "Henry|Louis|George|Elizabeth|Charles|James|Edward|William|Richard|Pope|Paul|Benedict|Philip|Napoleon|Catherine|Mary"
     "|Frederick|Pius|Francis|Alexander|Ferdinand|Leo|Ivan|Peter|Nicholas|Gregory|Ramses|Xerxes"
 )
-_AS_DIGITS = r"(?:order|code|pin|PIN|id|ID|ref|reference|extension|zip|ZIP|account|serial|confirmation|tracking|booking)"
+_AS_DIGITS = (
+    r"(?:order|code|pin|PIN|id|ID|ref|reference|extension|zip|ZIP|account|serial|confirmation|tracking|booking)"
+)
 
 
 def normalise(text: str, locale: str = "en-US") -> str:
@@ -88,9 +91,7 @@ def clean(text: str) -> str:
             out.append(char)
         elif kind == "Nd":
             out.append(str(unicodedata.digit(char)))
-        elif kind in {"Zs", "Zl", "Zp"} or char in "\t\n\r\v\f":
-            out.append(" ")
-        elif kind in {"Cc", "Cs", "Co", "Cn"} or _is_emoji(char):
+        elif kind in {"Zs", "Zl", "Zp", "Cc", "Cs", "Co", "Cn"} or _is_emoji(char):
             out.append(" ")
         elif kind != "Cf":
             plain = unicodedata.normalize("NFKC", char)
@@ -101,7 +102,10 @@ def clean(text: str) -> str:
 def _is_emoji(char: str) -> bool:
     point = ord(char)
     return (
-        0x1F000 <= point <= 0x1FAFF or 0x2600 <= point <= 0x27BF or 0xFE00 <= point <= 0xFE0F or 0xE0000 <= point <= 0xE01EF
+        0x1F000 <= point <= 0x1FAFF
+        or 0x2600 <= point <= 0x27BF
+        or 0xFE00 <= point <= 0xFE0F
+        or 0xE0000 <= point <= 0xE01EF
     )
 
 
@@ -132,7 +136,9 @@ class Normaliser:
 
     def digits(self, text: str) -> str:
         """Digit by digit; other characters are dropped."""
-        return " ".join(spell(self._locale.language, int(c), "spellout-numbering") for c in text if c.isascii() and c.isdigit())
+        return " ".join(
+            spell(self._locale.language, int(c), "spellout-numbering") for c in text if c.isascii() and c.isdigit()
+        )
 
     def integer(self, text: str) -> str:
         """A whole number as written, grouping allowed."""
@@ -197,7 +203,7 @@ class Normaliser:
             user = re.sub(r"[._+-]", lambda s: f" {self._mark(s.group())} ", m.group(1))
             return f" {user} {w['at']} {self._host(m.group(2))} "
 
-        add(rf"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)*\.\w{{2,}})\b", address)
+        add(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)*\.\w{2,})\b", address)
         add(
             r"\b(?:https?|ftp)://(?:www\.)?([\w-]+(?:\.[\w-]+)*)(?::\d+)?(?:[/?#][^\s\"<>]*?)?(?=[.,;:!?)\]]*(?:\s|$)|[\"<>])",
             lambda m: f" {self._host(m.group(1))} ",
@@ -238,9 +244,15 @@ class Normaliser:
     def _add_abbreviations(self, add: Callable[..., None]) -> None:
         for pattern, said in self._locale.abbreviations.items():
             start = "" if pattern.startswith(("(?<", "№")) else r"(?<![\w.])"
-            add(rf"{start}(?:{pattern})(?!\w)" if pattern[-1] not in "*)" else rf"{start}(?:{pattern})", lambda m, said=said: said)
+            add(
+                rf"{start}(?:{pattern})(?!\w)" if pattern[-1] not in "*)" else rf"{start}(?:{pattern})",
+                lambda m, said=said: said,
+            )
         add(r"\b((?:[A-Z]\.){2,})(?=\s+[a-z0-9]|[,;:?!)'])", lambda m: m.group().replace(".", ""))
-        add(r"\b((?:[A-Z]\.){2,})", lambda m: m.group().replace(".", "") + ("." if not m.string[m.end() :].strip() else ""))
+        add(
+            r"\b((?:[A-Z]\.){2,})",
+            lambda m: m.group().replace(".", "") + ("." if not m.string[m.end() :].strip() else ""),
+        )
         add(rf"\b({_RULERS}) ([IVX]+)\b", self._ruler)
         add(rf"\b({_PARTS}) ([IVXL]+)\b", lambda m: f"{m.group(1)} {self._roman(m.group(2))}")
         add(r"\b([A-ZÀ-Þ][\w'-]+) ([IVX]{2,})\b", lambda m: f"{m.group(1)} {self._roman(m.group(2))}")
@@ -338,16 +350,27 @@ class Normaliser:
 
         if here.language == "en":
             add(rf"{_FREE}(\d{{1,2}})[:.](\d\d){half}", clock, re.IGNORECASE)
-            add(rf"{_FREE}(\d{{1,2}})[-–](\d{{1,2}}){half}", lambda m: f"{self.integer(m.group(1))} {self._words['to']} {self.integer(m.group(2))} {m.group(3).upper()}M", re.IGNORECASE)
+            add(
+                rf"{_FREE}(\d{{1,2}})[-–](\d{{1,2}}){half}",
+                lambda m: (
+                    f"{self.integer(m.group(1))} {self._words['to']} {self.integer(m.group(2))} {m.group(3).upper()}M"
+                ),
+                re.IGNORECASE,
+            )
             add(rf"{_FREE}(1[0-2]|0?[1-9]){half}", hour, re.IGNORECASE)
             add(rf"{_FREE}(\d{{1,2}}):(\d\d) o'clock", clock)
             add(rf"{_FREE}(\d{{1,2}}):(\d\d):(\d\d)(?![\d:])", self._long_time)
-        separators = f"[{here.clock_separators}]" if here.clock_suffix else "[:hH]" if "h" in here.clock_separators else ":"
+        separators = (
+            f"[{here.clock_separators}]" if here.clock_suffix else "[:hH]" if "h" in here.clock_separators else ":"
+        )
         if here.clock_suffix:
             add(rf"{_FREE}(\d{{1,2}}){separators}(\d\d){here.clock_suffix}\b", clock)
         if here.language == "fr":
             add(rf"{_FREE}(\d{{1,2}})\s[hH]\s(\d\d)\b", clock)
-            add(rf"{_FREE}(\d{{1,2}})\s?[hH]\b(?!\s?\d)", lambda m: here.clock(int(m.group(1)), 0) if int(m.group(1)) <= 24 else m.group())
+            add(
+                rf"{_FREE}(\d{{1,2}})\s?[hH]\b(?!\s?\d)",
+                lambda m: here.clock(int(m.group(1)), 0) if int(m.group(1)) <= 24 else m.group(),
+            )
         add(rf"{_FREE}(\d{{1,2}}){separators if here.language == 'fr' else ':'}(\d\d)(?![\d:]|[.,]\d)", clock)
 
     def _long_time(self, m: Match) -> str:
@@ -416,7 +439,10 @@ class Normaliser:
         add(r"(?<![\w.,-])\d{3}[-.]\d{4}\b(?![-.]?\d)", phone)
         add(r"(?<![\w.,-])0\d{2,4}[ /-]\d{3,8}(?:[ -]\d{2,6})*\b", phone)
         add(r"(?<![\w.,-])0\d(?: \d\d){4}\b", phone)
-        add(rf"\b({_AS_DIGITS}(?: (?:number|no|is|of))*:?) #?(\d{{4,}})\b", lambda m: f"{m.group(1)} {self.digits(m.group(2))}")
+        add(
+            rf"\b({_AS_DIGITS}(?: (?:number|no|is|of))*:?) #?(\d{{4,}})\b",
+            lambda m: f"{m.group(1)} {self.digits(m.group(2))}",
+        )
         add(r"(?<![\w.,])\d{4}([ -])\d{4}\1\d{4}\1\d{4}\b", phone)
 
     def _add_units(self, add: Callable[..., None], number: str, free: str, sign: str) -> None:
@@ -427,23 +453,25 @@ class Normaliser:
         w = self._words
 
         def measure(m: Match) -> str:
-            unit = units[m["unit"]]
-            one, many = unit
-            if m["top"]:
-                return f"{here.fraction(int(m['top']), int(m['bottom']))} {w['of'] if 'of' in w else ''} {one}".replace("  ", " ")
-            return self.quantity(m["number"], (one, many))
+            return self.quantity(m["number"], units[m["unit"]])
 
         def spread(m: Match) -> str:
             return f"{self.number(m['a'])} {w['to']} {self.quantity(m['b'], units[m['unit']])}"
 
         if here.language == "en":
-            add(r"\b(the|her|his|my|their|our|your|early|mid|late|in)(\s|-)'?([2-9]0)s\b", lambda m: f"{m.group(1)} {self._decade(m.group(3))}")
+            add(
+                r"\b(the|her|his|my|their|our|your|early|mid|late|in)(\s|-)'?([2-9]0)s\b",
+                lambda m: f"{m.group(1)} {self._decade(m.group(3))}",
+            )
             add(r"(?<!\w)'([1-9]0)s\b", lambda m: self._decade(m.group(1)))
             add(r"\b(1\d|20)(\d0)'?s\b", lambda m: self._decade(m.group(2), m.group(1)))
-            add(r"(?<![\w.,])(\d)'(?:\s?(1[01]|\d)(?:\"|'')?)(?!\w)", lambda m: f"{self.integer(m.group(1))} foot {self.integer(m.group(2))}")
+            add(
+                r"(?<![\w.,])(\d)'(?:\s?(1[01]|\d)(?:\"|'')?)(?!\w)",
+                lambda m: f"{self.integer(m.group(1))} foot {self.integer(m.group(2))}",
+            )
             add(r"(?<![\w.,])(\d+(?:\.\d+)?)\"(?=[\s.,;)]|$)", self._inches)
         add(rf"{free}(?P<a>{number})\s?[-–]\s?(?P<b>{number})\s?(?P<unit>{names}){behind}", spread)
-        add(rf"{sign}(?P<number>(?<![\w.,])[-–]?{number})[\s-]?(?P<unit>{names}){behind}(?P<top>)(?P<bottom>)", measure)
+        add(rf"(?<![\w.,)])(?P<number>[-–]?{number})[\s-]?(?P<unit>{names}){behind}", measure)
 
     def _inches(self, m: Match) -> str:
         if m.string[: m.start()].count('"') % 2:
@@ -456,9 +484,7 @@ class Normaliser:
         name = {"10": "tens"}.get(tens) or self.integer(tens).removesuffix("y") + "ies"
         return f"{self.integer(century)} {name}" if century else name
 
-    def _add_counting(
-        self, add: Callable[..., None], number: str, integer: str, free: str, sign: str
-    ) -> None:
+    def _add_counting(self, add: Callable[..., None], number: str, integer: str, free: str, sign: str) -> None:
         here, w = self._locale, self._words
         large = "|".join(sorted((re.escape(s) for s in here.magnitudes), key=len, reverse=True))
         years = r"(1[1-9]\d{2}|20\d{2})"
@@ -491,16 +517,31 @@ class Normaliser:
         add(r"(\d+)?\s?([½¼¾⅓⅔⅕⅛⅜⅝⅞])", vulgar)
         add(rf"{free}(?:(\d+)\s)?(\d{{1,4}})/(\d{{1,4}})(?![\d/])", fraction)
         add(rf"{free}({number})\s?({large})(?![\w])", scaled)
-        add(rf"{free}{years}\s?[-–]\s?{years}(?![\w.,]*\d)", lambda m: f"{self.year(m.group(1))} {w['to']} {self.year(m.group(2))}")
+        add(
+            rf"{free}{years}\s?[-–]\s?{years}(?![\w.,]*\d)",
+            lambda m: f"{self.year(m.group(1))} {w['to']} {self.year(m.group(2))}",
+        )
         add(rf"{free}{years}(?![\d\w]|{re.escape(here.decimal)}\d)", self._maybe_year)
-        add(rf"{free}({number})\s?[–-]\s?({number})(?=\s*=)", lambda m: f"{self.number(m.group(1))} {w['minus']} {self.number(m.group(2))}")
-        add(rf"{free}({number})\s-\s({number})(?![\w.,]*\d)", lambda m: f"{self.number(m.group(1))} {w['minus']} {self.number(m.group(2))}")
-        add(rf"{free}({number})\s?[–-]\s?({number})(?![\w.,]*\d|-)", lambda m: f"{self.number(m.group(1))} {w['to']} {self.number(m.group(2))}")
+        add(
+            rf"{free}({number})\s?[–-]\s?({number})(?=\s*=)",
+            lambda m: f"{self.number(m.group(1))} {w['minus']} {self.number(m.group(2))}",
+        )
+        add(
+            rf"{free}({number})\s-\s({number})(?![\w.,]*\d)",
+            lambda m: f"{self.number(m.group(1))} {w['minus']} {self.number(m.group(2))}",
+        )
+        add(
+            rf"{free}({number})\s?[–-]\s?({number})(?![\w.,]*\d|-)",
+            lambda m: f"{self.number(m.group(1))} {w['to']} {self.number(m.group(2))}",
+        )
         add(r"(?<=\d)\s?[x×]\s?(?=\d+\s?[x×=]|\d+\b\s*=)", lambda m: f" {w['times']} ")
         add(r"(?<=\d)\s?[x×]\s?(?=\d)", lambda m: f" {w['by' if m.group().strip() == 'x' else 'times']} ")
         add(r"(?<=\d)x\b", lambda m: f" {w['times']}")
         add(r"#(?=\d)", lambda m: f"{w['number']} ")
-        add(rf"{sign}({integer})(?={re.escape(here.decimal)}?(?!\d))(?<![\d.,]{{2}})", lambda m: f"{self.number(m.group())} " if m.group()[0] in "-–" else m.group())
+        add(
+            rf"{sign}({integer})(?={re.escape(here.decimal)}?(?!\d))(?<![\d.,]{{2}})",
+            lambda m: f"{self.number(m.group())} " if m.group()[0] in "-–" else m.group(),
+        )
         add(rf"{sign}({number})", lambda m: f" {self.number(m.group())} ")
         add(r"\d+", lambda m: f" {self.integer(m.group())} ")
 
@@ -511,7 +552,12 @@ class Normaliser:
     def _maybe_year(self, m: Match) -> str:
         """A bare number from 1100 to 2099 without grouping is a year, unless it counts what follows."""
         follows = re.match(r"\s+([a-zà-ÿ]+)", m.string[m.end() :])
-        counted = bool(follows) and follows is not None and follows.group(1).endswith("s") and follows.group(1) not in {"was", "is", "has", "as"}
+        counted = (
+            bool(follows)
+            and follows is not None
+            and follows.group(1).endswith("s")
+            and follows.group(1) not in {"was", "is", "has", "as"}
+        )
         if counted and self._locale.language == "en":
             return self.integer(m.group(1))
         return self.year(m.group(1))
@@ -520,13 +566,19 @@ class Normaliser:
         before = m.group(1) or ""
         said = self._locale.ordinal(int(m.group(2)), "")
         if before.lower() not in {"der", "die", "das"} and before:
-            said += "n" if before.lower() in _DE_N else "r"
+            said += "n" if before.lower() in DE_INFLECTED else "r"
         return f"{before} {said}" if before else said
 
     def _add_signs(self, add: Callable[..., None]) -> None:
         w = self._words
         between = r"(?<=[\w)])\s*{}\s*(?=[\w(-])"
-        for mark, name in (("=", "equals"), ("≈", "about"), ("≠", "not_equal"), ("≤", "less_equal"), ("≥", "more_equal")):
+        for mark, name in (
+            ("=", "equals"),
+            ("≈", "about"),
+            ("≠", "not_equal"),
+            ("≤", "less_equal"),
+            ("≥", "more_equal"),
+        ):
             add(rf"\s*{mark}\s*(?=\w)", lambda m, name=name: f" {w[name]} ")
         add(between.format("<="), lambda m: f" {w['less_equal']} ")
         add(between.format(">="), lambda m: f" {w['more_equal']} ")
@@ -556,12 +608,21 @@ class Normaliser:
 
 
 _FREE = r"(?<![\w.,:])"
-_DE_N = frozenset("am vom zum im beim den dem des bis ab seit nach vor".split())
 
 
 def _as_roman(number: int) -> str:
     out = ""
-    for value, text in ((100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):
+    for value, text in (
+        (100, "C"),
+        (90, "XC"),
+        (50, "L"),
+        (40, "XL"),
+        (10, "X"),
+        (9, "IX"),
+        (5, "V"),
+        (4, "IV"),
+        (1, "I"),
+    ):
         out += text * (number // value)
         number %= value
     return out

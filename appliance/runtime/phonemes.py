@@ -33,7 +33,19 @@ Phonemise = Callable[[str], list[SpokenWord]]
 PAUSES = ",:;.!?"
 """The voice's pause symbols, weakest first."""
 
-_PAUSE_OF = {",": ",", ";": ";", ":": ":", ".": ".", "…": ".", "?": "?", "!": "!", "—": ",", "–": ",", "(": ",", ")": ","}
+_PAUSE_OF = {
+    ",": ",",
+    ";": ";",
+    ":": ":",
+    ".": ".",
+    "…": ".",
+    "?": "?",
+    "!": "!",
+    "—": ",",
+    "–": ",",
+    "(": ",",
+    ")": ",",
+}
 _CHUNK = re.compile(r"\S+")
 _CORE = re.compile(r"[^\W_]+(?:['’.&-]?[^\W_]+)*['’]?")
 _PIECE = re.compile(r"\d|[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -91,7 +103,8 @@ class Phonemiser:
     @classmethod
     def open(cls, built: Built) -> Phonemiser:
         """Raises ModelMissing or ModelDamaged."""
-        return cls(Lexicon(built.file("lexicon")), Letters(built.file("graphones").parent))
+        letters = Letters(built.file("graphones"), built.file("keys"), built.file("scores"))
+        return cls(Lexicon(built.file("lexicon")), letters)
 
     def phrase(self, text: str) -> list[SpokenWord]:
         """`text` for the ear (numbers written out) as words; text without words gives []."""
@@ -180,7 +193,9 @@ class Phonemiser:
         return ""
 
     def _fallback(self, word: str) -> str:
-        plain = "".join(c for c in unicodedata.normalize("NFKD", word.lower()) if c.isascii() and (c.isalpha() or c == "'"))
+        plain = "".join(
+            c for c in unicodedata.normalize("NFKD", word.lower()) if c.isascii() and (c.isalpha() or c == "'")
+        )
         if not plain:
             return ""
         if plain != word.lower() and (said := self._known(plain)):

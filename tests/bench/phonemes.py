@@ -67,7 +67,8 @@ def main() -> None:
     from piper.phonemize_espeak import EspeakPhonemizer
 
     espeak = EspeakPhonemizer()
-    ours = Phonemiser(Lexicon(options.lexicon / "lexicon.txt"), Letters(options.lexicon))
+    model = [options.lexicon / name for name in ("graphones.txt", "ngram-keys.npy", "ngram-scores.npy")]
+    ours = Phonemiser(Lexicon(options.lexicon / "lexicon.txt"), Letters(*model))
     table = json.loads(Path(f"{options.voice}.json").read_text("utf-8"))["phoneme_id_map"]
     session_options = ort.SessionOptions()
     session_options.intra_op_num_threads = 1
@@ -77,10 +78,16 @@ def main() -> None:
 
     def heard(phonemes: str) -> str:
         ids = [1, 0, *(i for symbol in phonemes for i in (*table.get(symbol, []), 0) if symbol in table), 2]
-        tensors = {"input": np.array([ids], np.int64), "input_lengths": np.array([len(ids)], np.int64), "scales": scales}
+        tensors = {
+            "input": np.array([ids], np.int64),
+            "input_lengths": np.array([len(ids)], np.int64),
+            "scales": scales,
+        }
         sound = voice.run(None, tensors)[0].reshape(-1)
         sound = np.pad(resampled(sound), 4000)
-        segments, _ = judge.transcribe(sound, language="en", beam_size=1, temperature=0, condition_on_previous_text=False)
+        segments, _ = judge.transcribe(
+            sound, language="en", beam_size=1, temperature=0, condition_on_previous_text=False
+        )
         return "".join(segment.text for segment in segments).strip()
 
     def by_espeak(text: str) -> str:

@@ -262,15 +262,19 @@ def read(files: Iterable[Path]) -> dict[str, Entry]:
     merged: dict[str, Entry] = {}
     for file in files:
         for word, value in json.loads(file.read_text("utf-8")).items():
-            entry = {"": value} if isinstance(value, str) else {("" if k == "DEFAULT" else k): v for k, v in value.items()}
+            entry = (
+                {"": value} if isinstance(value, str) else {("" if k == "DEFAULT" else k): v for k, v in value.items()}
+            )
             merged.setdefault(word, entry)
     return merged
 
 
-def graphones(entries: Mapping[str, Entry], progress: Progress) -> tuple[dict[str, dict[str, str]], list[list[tuple[str, str]]]]:
+def graphones(
+    entries: Mapping[str, Entry], progress: Progress
+) -> tuple[dict[str, dict[str, str]], list[list[tuple[str, str]]]]:
     """Pronunciations in the voice's symbols, and the aligned words that a model can learn from."""
-    spellable = [(word.lower(), phones(entry[""])) for word, entry in entries.items() if entry.get("") and word.isascii()]
-    clean = [pair for pair in spellable if _TRAINABLE.fullmatch(pair[0])]
+    usual = ((word.lower(), entry.get("")) for word, entry in entries.items())
+    clean = [(word, phones(said)) for word, said in usual if said and _TRAINABLE.fullmatch(word)]
     aligner = Aligner()
     progress("aligning letters with sounds", 0.05)
     aligner.fit(clean[:: max(1, len(clean) // SAMPLE)])
@@ -290,7 +294,9 @@ def graphones(entries: Mapping[str, Entry], progress: Progress) -> tuple[dict[st
     return spoken, lessons
 
 
-def numbered(lessons: Sequence[Sequence[tuple[str, str]]], least: int = 3) -> tuple[list[tuple[str, str]], list[list[int]]]:
+def numbered(
+    lessons: Sequence[Sequence[tuple[str, str]]], least: int = 3
+) -> tuple[list[tuple[str, str]], list[list[int]]]:
     """Graphones that occur at least `least` times, and the words that use no other, as ids."""
     counts = Counter(pair for lesson in lessons for pair in lesson)
     names = [("", "start"), ("", "end"), *sorted(pair for pair, count in counts.items() if count >= least)]
@@ -309,7 +315,9 @@ def lines(spoken: Mapping[str, Mapping[str, str]]) -> list[str]:
         usual = entry.get("")
         if usual is None:
             continue
-        rows.append("\t".join([word, usual, *(f"{tag}={said}" for tag, said in sorted(entry.items()) if tag and said != usual)]))
+        rows.append(
+            "\t".join([word, usual, *(f"{tag}={said}" for tag, said in sorted(entry.items()) if tag and said != usual)])
+        )
     return sorted(rows, key=lambda row: row.split("\t")[0].encode())
 
 
@@ -328,7 +336,8 @@ def build(card: Card, sources: Mapping[str, Path], out: Path, progress: Progress
 
 def verify(built: Built) -> list[Check]:
     """Golden words: `words` are looked up, `unknown` are pronounced by rule; both must match in full."""
-    lexicon, letters = Lexicon(built.file("lexicon")), Letters(built.file("graphones").parent)
+    lexicon = Lexicon(built.file("lexicon"))
+    letters = Letters(built.file("graphones"), built.file("keys"), built.file("scores"))
     wrong = [word for word, said in built.card.golden["words"].items() if lexicon.get(word).get("") != said]
     guessed = [word for word, said in built.card.golden["unknown"].items() if letters.say(word) != said]
     return [Check("lexicon entries that differ", len(wrong), 0), Check("guesses that differ", len(guessed), 0)]
