@@ -60,20 +60,22 @@ def peer(settings: dict[str, Any]) -> Iterator[Any]:
     home = Path(os.environ.get("PARLEY_BENCH_ENV") or Path.home() / ".cache/parley/bench-env")
     command = [str(home / "bin/python"), str(HERE / "peers/tts_peer.py"), json.dumps(settings)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        assert child.stdin and child.stdout
+        to_child, from_child = child.stdin, child.stdout
+        assert to_child is not None
+        assert from_child is not None
 
         def ask(request: dict[str, Any] | None) -> dict[str, Any]:
             if request is not None:
-                child.stdin.write(json.dumps(request) + "\n")
-                child.stdin.flush()
-            line = child.stdout.readline()
+                to_child.write(json.dumps(request) + "\n")
+                to_child.flush()
+            line = from_child.readline()
             if not line:
                 raise SystemExit(f"{command[0]} ended: is piper-tts installed there?")
             return json.loads(line)
 
         ask(None)
         yield ask
-        child.stdin.close()
+        to_child.close()
 
 
 def ours(voice: Voice, ids: np.ndarray, seed: int) -> dict[str, float]:
