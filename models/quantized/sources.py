@@ -18,13 +18,12 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO
 
 from appliance.errors import DeadlineFault, SourceFault, StorageFault
 from appliance.runtime.card import Card, Part, Source
@@ -239,13 +238,27 @@ def _extract(wheel: Path, part: Part, piece: Path) -> None:
 # --- addresses -------------------------------------------------------------------------------------------------------
 
 
-def open_url(url: str, start: int = 0) -> IO[bytes]:
+def open_url(url: str, start: int = 0) -> HTTPResponse:
     """Raises SourceFault. The response has `status` 206 when the server goes on at byte `start`."""
     request = urllib.request.Request(url, headers={"Range": f"bytes={start}-"} if start else {})
     try:
         return urllib.request.urlopen(request, timeout=STALL)  # type: ignore[no-any-return]
     except (OSError, HTTPException, ValueError) as error:
         raise SourceFault(f"{url} could not be fetched: {error}", "check the network and the address") from error
+
+
+def chunks(response: HTTPResponse, url: str) -> Iterator[bytes]:
+    """Raises SourceFault when the connection ends before the answer does, which `read` by itself does not tell."""
+    why = "the connection was closed"
+    try:
+        while chunk := response.read(1 << 16):
+            yield chunk
+    except (OSError, HTTPException) as error:
+        why = str(error)
+    else:
+        if not response.length:
+            return
+    raise SourceFault(f"{url} broke off: {why}", "build again: the download goes on where it stopped")
 
 
 def _download(url: str, piece: Path, limit: int, deadline: float, done: Fraction) -> None:
@@ -261,10 +274,10 @@ def _download(url: str, piece: Path, limit: int, deadline: float, done: Fraction
             return  # nothing lies behind what is here already
         raise
     with opened as response:
-        if getattr(response, "status", 200) != 206:
+        if response.status != 206:
             start = 0
         with piece.open("ab" if start else "wb") as out:
-            while chunk := _read(response, url):
+            for chunk in chunks(response, url):
                 out.write(chunk)
                 start += len(chunk)
                 done(min(start / max(limit, 1), 1.0))
@@ -273,13 +286,6 @@ def _download(url: str, piece: Path, limit: int, deadline: float, done: Fraction
                     raise SourceFault(f"{url} is larger than the manifest's {limit} bytes", "correct the manifest")
                 if time.monotonic() > end:
                     raise DeadlineFault(f"the download of {url}", deadline)
-
-
-def _read(response: IO[bytes], url: str) -> bytes:
-    try:
-        return response.read(1 << 16)
-    except (OSError, HTTPException) as error:
-        raise SourceFault(f"{url} broke off: {error}", "build again: the download goes on where it stopped") from error
 
 
 def _check(path: Path, expected: str, what: str, fix: str) -> None:
@@ -301,4 +307,4 @@ def _origin_fix(source: Source) -> str:
     )
 
 
-__all__ = ["Store", "open_url"]
+__all__ = ["Store", "chunks", "open_url"]

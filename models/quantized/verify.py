@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Literal
 from urllib.error import HTTPError
 
@@ -14,7 +13,7 @@ from appliance.errors import ModelDamaged, ModelMissing, SourceFault
 from appliance.runtime.card import Built, Card, Shelf, Source, record
 from models.quantized.build import Report, damaged, find_recipe, silent
 from models.quantized.recipes import Check
-from models.quantized.sources import open_url
+from models.quantized.sources import chunks, open_url
 
 _POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v1\noid sha256:([0-9a-f]{64})\nsize (\d+)\n")
 
@@ -89,13 +88,10 @@ def _verdict(shelf: Shelf, card: Card, progress: Report, upstream: bool) -> Verd
 def _published(source: Source) -> str:
     """The digest of the original: that in the pointer, or that of the bytes themselves."""
     whole = hashlib.sha256()
-    try:
-        with open_url(source.upstream_url) as response:
-            chunk = first = response.read(1 << 20)
-            while chunk:
-                whole.update(chunk)
-                chunk = response.read(1 << 20)
-    except (OSError, HTTPException) as error:
-        raise SourceFault(f"{source.upstream_url} broke off: {error}") from error
+    first = b""
+    with open_url(source.upstream_url) as response:
+        for chunk in chunks(response, source.upstream_url):
+            first = first or chunk
+            whole.update(chunk)
     pointer = _POINTER.fullmatch(first)
     return pointer.group(1).decode() if pointer else whole.hexdigest()
