@@ -70,9 +70,9 @@ class Edge:
 class Hysteresis:
     """Turns probabilities into edges. Counts samples, knows no clock and no frame: any split gives the same edges.
 
-    Speech has started when the probability has been at `start` or above, and not under `stop` again, for `min_speech`
-    samples. Silence then begins where it falls under `stop`, or stays under `start` for `doubt` samples: steady noise
-    that is taken for half a voice does not hold a turn open. What is shorter than `resume` samples (one window of the
+    Speech has started when the probability has been at `start` or above for `min_speech` samples without silence among
+    them. Silence begins where it falls under `stop`, or stays under `start` for `doubt` samples: steady noise that is
+    taken for half a voice does not hold a turn open. What is shorter than `resume` samples (one window of the
     detector) does not interrupt a silence. `reset` ends the speech.
 
     `speech` is the number of samples since speech began, or might have begun; `silence` since it paused, or 0.
@@ -91,7 +91,6 @@ class Hysteresis:
             raise ValueError(f"thresholds must be 0 <= stop <= start <= 1, not {stop} and {start}")
         self._start, self._stop = start, stop
         self._min_speech, self._resume, self._doubt = min_speech, resume, doubt
-        self.now = 0
         self.reset()
 
     def reset(self) -> None:
@@ -117,11 +116,16 @@ class Hysteresis:
         return self._falling(probability, samples)
 
     def _wait(self, probability: float, samples: int) -> Edge | None:
-        if probability < self._stop or (self.speech == 0 and probability < self._start):
-            self.speech = 0
-            return None
+        if probability >= self._start:
+            self._rise += samples
+            self._below = 0
+        else:
+            self._below += samples
+            if probability < self._stop or self._below >= self._doubt or self._rise == 0:
+                self.speech = self._rise = self._below = 0
+                return None
         self.speech += samples
-        if self.speech < self._min_speech:
+        if self._rise < self._min_speech:
             return None
         self.speaking = True
         return Edge("started", self.now - self.speech)
