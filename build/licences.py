@@ -14,8 +14,8 @@ sys.path.insert(0, str(ROOT))
 
 from packaging.requirements import Requirement  # noqa: E402
 
-from appliance import config  # noqa: E402
-from appliance.commands.shelf import open_shelf  # noqa: E402
+from appliance.runtime.card import Shelf  # noqa: E402
+from models.quantized import MANIFESTS  # noqa: E402
 
 PEERS = (
     ("faster-whisper", "MIT"),
@@ -100,7 +100,7 @@ def direct() -> set[str]:
 
 
 def models() -> Iterator[tuple[str, str, str, str]]:
-    cards = open_shelf(config.Config(models=config.Models(folders=()))).cards()
+    cards = Shelf(ROOT, (MANIFESTS,)).cards()
     for card in sorted(cards.values(), key=lambda card: card.id):
         packages = sorted({part.package for source in card.sources for part in source.parts if part.package})
         yield card.id, card.licence, card.attribution, ", ".join(packages) or "a file or an address in the manifest"

@@ -18,10 +18,15 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("firmware", "appliance", "models")
 
 DOORS = {
+    "gguf": ["models/quantized/recipes/gguf_file.py"],
+    "miniaudio": ["firmware/codec.py"],
+    "onnx": ["models/quantized/graph.py"],
     "onnxruntime": ["appliance/runtime/ort.py"],
-    "pyaudio": ["firmware/device.py"],
     "psutil": ["appliance/doctor.py"],
+    "pyaudio": ["firmware/device.py"],
     "rich": ["appliance/commands/console.py"],
+    "safetensors": ["models/quantized/recipes/minilm.py"],
+    "unicode_rbnf": ["appliance/runtime/numerals.py"],
 }
 """The one place that imports each library. numpy is a language here, not a library."""
 EVERYWHERE = {"numpy", *PACKAGES}

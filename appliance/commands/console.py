@@ -91,6 +91,26 @@ def progress_bars(quiet: bool = False) -> Iterator[Callable[[str, str, float], N
         yield report
 
 
+@contextmanager
+def live_text() -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
+    """Yields `update`, which shows a text (with markup) in place of the last, and `keep`, which prints one for good and
+    begins anew. Without a terminal only what is kept is printed."""
+    out = console()
+    if not out.is_terminal:
+        yield lambda text: None, out.print
+        return
+    from rich.live import Live
+    from rich.text import Text
+
+    with Live(console=out, refresh_per_second=20, transient=True) as live:
+
+        def keep(text: str) -> None:
+            live.update(Text(""))
+            live.console.print(text)
+
+        yield lambda text: live.update(Text.from_markup(text)), keep
+
+
 def waterfall_lines(waterfall: Waterfall, width: int = 40) -> Iterator[str]:
     """One line per mark: name, bar, milliseconds since the end of speech."""
     last = max(waterfall.total, 1.0)

@@ -1,8 +1,201 @@
+"""parley run | ask | chat"""
+
 from __future__ import annotations
 
 import argparse
-from typing import Any
+import asyncio
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from appliance.commands.console import command, print_json, progress_bars
+from appliance.commands.files import recording, text_of, write_sound
+from appliance.config import Config
+from appliance.errors import DeviceFault
+
+if TYPE_CHECKING:
+    from appliance.compose import Engines
+    from appliance.events import Event
+    from appliance.telemetry import Telemetry
+    from appliance.voice.conversation import Conversation
+    from firmware.frame import Pcm
+    from firmware.sound import Sound
+
+RATE = 24_000
+"""Samples per second of an answer that is written to a file: above the rate of every voice of the default pack."""
+REOPEN = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Seconds to wait before a sound card that went away is tried again; the last one is repeated."""
 
 
 def add(commands: Any, everywhere: argparse.ArgumentParser) -> None:
-    pass
+    command(commands, everywhere, "run", run, "start the daemon on the sound card")
+    question = command(commands, everywhere, "ask", ask, "play a recorded question into the appliance", machine=True)
+    question.add_argument(
+        "file", type=Path, metavar="FILE", help="a recording (WAV, FLAC, MP3, Ogg Vorbis); - is stdin"
+    )
+    question.add_argument("-o", "--output", type=Path, metavar="WAV", help="write the spoken answer here; - is stdout")
+    question.add_argument("--real-time", action="store_true", help="play it at the speed of speech, not faster")
+    typed = command(commands, everywhere, "chat", chat, "answer a typed question in text", machine=True)
+    typed.add_argument("text", nargs="*", metavar="TEXT", help="the question; - is stdin; nothing: a conversation")
+
+
+# --- run ---------------------------------------------------------------------------------------------------------
+
+
+def run(args: argparse.Namespace, config: Config) -> int:
+    """Returns when it is told to (SIGTERM). Raises DeviceFault when there is no sound card at the start."""
+    from appliance.telemetry import log, start_log
+
+    start_log(config.log.level)
+    engines = load(config, quiet=not sys.stderr.isatty())
+    try:
+        asyncio.run(_serve(engines))
+    except asyncio.CancelledError:
+        log("stopped")
+    return 0
+
+
+async def _serve(engines: Engines) -> None:
+    """One conversation for as long as the process lives; the sound card may go and come back."""
+    from appliance.commands.show import Turns, screen
+    from appliance.telemetry import Seldom, Telemetry, log
+    from appliance.voice.conversation import Conversation
+    from firmware.device import Device
+
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    audio, conversation, telemetry, seldom = engines.config.audio, Conversation(), Telemetry(), Seldom()
+    at, failures, opened = 0, 0, False
+    with screen(Turns()) as show:
+        while True:
+            try:
+                device = Device(capture=audio.input, playback=audio.output, at=at)
+                log("listening", microphone=device.source.id, loudspeaker=device.sink.id)
+                opened, failures = True, 0
+                at = await converse(engines, device, conversation, telemetry, show)
+            except DeviceFault as fault:
+                if not opened:
+                    raise
+                seldom("device", message=fault.message, fix=fault.fix)
+            await asyncio.sleep(REOPEN[min(failures, len(REOPEN) - 1)])
+            failures += 1
+
+
+async def converse(
+    engines: Engines,
+    sound: Sound,
+    conversation: Conversation,
+    telemetry: Telemetry,
+    show: Callable[[Event], object],
+) -> int:
+    """Runs the voice loop until the sound ends; returns the last sample index."""
+    from appliance.compose import talk
+
+    at = 0
+    async with talk(engines, sound, conversation, telemetry.watch) as events:
+        async for event in events:
+            at = max(at, event.at)
+            show(event)
+    return at
+
+
+# --- ask ---------------------------------------------------------------------------------------------------------
+
+
+def ask(args: argparse.Namespace, config: Config) -> int:
+    from appliance.commands.show import Turns, print_waterfall, screen
+
+    piped = args.output == Path("-")
+    with recording(args.file) as path:
+        engines = load(config, quiet=args.json or piped)
+        turns = Turns()
+        if args.json or piped:
+            sound = play(engines, path, turns.on, real_time=args.real_time)
+        else:
+            with screen(turns) as show:
+                sound = play(engines, path, show, real_time=args.real_time)
+    answered = turns.answered
+    if args.output and len(sound):
+        write_sound(args.output, sound, RATE)
+    if args.json:
+        print_json({"turns": [turn.as_dict() for turn in answered], "seconds": round(len(sound) / RATE, 2)})
+    elif not piped:
+        for turn in answered[-1:]:
+            print_waterfall(turn)
+        if not answered:
+            print("no words were recognised", file=sys.stderr)
+    failures = [failure for turn in turns.seen.values() for failure in turn.failures]
+    return 1 if failures else 0
+
+
+def play(engines: Engines, source: Pcm | Path, show: Callable[[Event], object], *, real_time: bool = False) -> Pcm:
+    """Plays `source` into the appliance; returns what its loudspeaker put out, int16 [n] at RATE, without the silence
+    around it."""
+    import numpy as np
+
+    from appliance.telemetry import Telemetry
+    from appliance.voice.conversation import Conversation
+    from firmware.fake import Fake
+
+    tail = engines.config.endpoint.hold_ms / 1000 + 0.5
+    sound = Fake(source, tail=tail, rate=RATE, pace=1.0 if real_time else None)
+    asyncio.run(converse(engines, sound, Conversation(), Telemetry(), show))
+    output = sound.output()
+    (loud,) = np.nonzero(output)
+    return output[loud[0] : loud[-1] + 1] if len(loud) else output[:0]
+
+
+# --- chat --------------------------------------------------------------------------------------------------------
+
+
+def chat(args: argparse.Namespace, config: Config) -> int:
+    from appliance.voice.conversation import Conversation
+
+    engines, conversation = engines_of(config), Conversation()
+    if args.text:
+        asyncio.run(_answer(engines, conversation, text_of(args.text), args.json))
+        return 0
+    prompt = "> " if sys.stdin.isatty() else ""
+    while True:
+        try:
+            asked = input(prompt).strip()
+        except EOFError:
+            return 0
+        if asked:
+            asyncio.run(_answer(engines, conversation, asked, args.json))
+
+
+async def _answer(engines: Engines, conversation: Conversation, asked: str, as_json: bool) -> None:
+    from appliance.compose import reply
+
+    pieces: list[str] = []
+    async for piece in reply(engines, conversation, asked):
+        pieces.append(piece)
+        if not as_json:
+            print(piece if len(pieces) > 1 else piece.lstrip(), end="", flush=True)
+    if as_json:
+        print_json({"question": asked, "answer": "".join(pieces).strip()})
+    else:
+        print()
+
+
+# --- engines -----------------------------------------------------------------------------------------------------
+
+
+def engines_of(config: Config) -> Engines:
+    """Nothing is loaded yet."""
+    from appliance.commands.shelf import open_shelf
+    from appliance.compose import Engines
+
+    return Engines(config, open_shelf(config))
+
+
+def load(config: Config, *, quiet: bool) -> Engines:
+    """Every model loaded and run once. Raises ModelFault."""
+    engines = engines_of(config)
+    with progress_bars(quiet) as report:
+        engines.warm(lambda what, fraction: report("loading", what, fraction))
+    return engines

@@ -1,0 +1,120 @@
+"""A conversation on the terminal: the transcript and the answer as they come, and the waterfall of the turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from appliance.commands.console import console, escape, live_text, waterfall_lines
+from appliance.events import Answered, Event, Failed, Mark, NoSpeech, Partial, Phrase, Transcript
+from appliance.telemetry import Waterfall
+
+
+@dataclass(slots=True)
+class Turn:
+    """What was seen of one turn."""
+
+    number: int
+    committed: str = ""
+    tail: str = ""
+    transcript: str | None = None
+    confidence: float = 0.0
+    written: str = ""
+    said: str = ""
+    reason: str = ""
+    marks: list[Mark] = field(default_factory=list)
+    failures: list[Failed] = field(default_factory=list)
+    no_speech: str = ""
+
+    def on(self, event: Event) -> None:
+        match event:
+            case Partial():
+                self.committed, self.tail = event.committed, event.tail
+            case Transcript():
+                self.transcript, self.confidence = event.text, event.confidence
+            case NoSpeech():
+                self.no_speech = event.why
+            case Phrase():
+                self.written += event.text
+            case Mark():
+                self.marks.append(event)
+            case Failed():
+                self.failures.append(event)
+            case Answered():
+                self.said, self.reason = event.said, event.reason
+
+    @property
+    def waterfall(self) -> Waterfall:
+        return Waterfall.of(self.marks, self.number)
+
+    @property
+    def answer(self) -> str:
+        return (self.said or self.written).strip()
+
+    def as_dict(self) -> dict[str, Any]:
+        """For machines. Times in ms from the end of speech."""
+        return {
+            "turn": self.number,
+            "transcript": self.transcript,
+            "confidence": round(self.confidence, 4),
+            "answer": self.answer,
+            "ended": self.reason or ("no speech" if self.no_speech else "unanswered"),
+            "failures": [f"{failure.stage}: {failure.message}" for failure in self.failures],
+            "waterfall_ms": self.waterfall.as_dict(),
+        }
+
+
+@dataclass(slots=True)
+class Turns:
+    """The turns of a conversation, by number; turn 0 is what belongs to none."""
+
+    seen: dict[int, Turn] = field(default_factory=dict)
+
+    def on(self, event: Event) -> Turn:
+        turn = self.seen.setdefault(event.turn, Turn(event.turn))
+        turn.on(event)
+        return turn
+
+    @property
+    def answered(self) -> list[Turn]:
+        """Those in which words were recognised."""
+        return [turn for number, turn in sorted(self.seen.items()) if number and turn.transcript]
+
+
+def _lines(turn: Turn) -> str:
+    if turn.transcript is not None:
+        words = f"[bold]{escape(turn.transcript)}[/]"
+    else:
+        words = f"{escape(turn.committed)} [dim]{escape(turn.tail)}[/]"
+    answer = f"\n[cyan]Parley  {escape(turn.answer)}[/]" if turn.answer else ""
+    return f"You     {words}{answer}"
+
+
+@contextmanager
+def screen(turns: Turns) -> Iterator[Callable[[Event], None]]:
+    """Yields what is to be called with each event. A turn is shown live, and stays once it is answered."""
+    with live_text() as (update, keep):
+        current = 0
+
+        def on(event: Event) -> None:
+            nonlocal current
+            turn = turns.on(event)
+            if event.turn != current and isinstance(event, Partial | Transcript):
+                current = event.turn
+            if isinstance(event, Partial | Transcript | Phrase | Answered) and event.turn == current:
+                update(_lines(turn))
+            if isinstance(event, Answered):
+                keep(_lines(turn))
+            if isinstance(event, Failed):
+                keep(f"[red]{escape(event.stage)} failed:[/] {escape(event.message)}")
+
+        yield on
+
+
+def print_waterfall(turn: Turn) -> None:
+    out = console()
+    out.print("\n[dim]the end of speech is 0[/]")
+    for line in waterfall_lines(turn.waterfall):
+        out.print(escape(line))
