@@ -31,14 +31,18 @@ from firmware.frame import RATE, Pcm, Wave, to_wave
 
 
 class Recogniser(Protocol):
-    def transcribe(self, wave: Wave, *, draft: tuple[int, ...] = ()) -> Steps[Hypothesis]: ...
+    def transcribe(
+        self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = ""
+    ) -> Steps[Hypothesis]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class HearRules:
-    """`partial_ms` of new speech between two partial transcripts (0: none), `deadline_s` for one recognition."""
+    """`partial_ms` of new speech between two partial transcripts (0: none), `language` of the speech (empty: detected),
+    `deadline_s` for one recognition."""
 
-    partial_ms: int = 500
+    partial_ms: int = 400
+    language: str = ""
     deadline_s: float = 10.0
 
 
@@ -72,8 +76,9 @@ def hear(recogniser: Recogniser, worker: Worker, rules: HearRules) -> Stage:
 
     async def recognise(turn: _Listening) -> Hypothesis:
         draft = turn.hypothesis.tokens if turn.hypothesis else ()
+        steps = recogniser.transcribe(turn.wave, draft=draft, language=rules.language)
         async with within("hear", rules.deadline_s):
-            turn.hypothesis = await worker.finish(recogniser.transcribe(turn.wave, draft=draft))
+            turn.hypothesis = await worker.finish(steps)
         return turn.hypothesis
 
     async def partial(turn: _Listening, at: int) -> Events:

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from dataclasses import dataclass
 
 from appliance.events import Phrase, Speech
-from appliance.runtime.tts import Chunk
+from appliance.runtime.phonemes import Phonemise
+from appliance.runtime.tts import Chunk, Voice
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within
 
 
-class Speaker(Protocol):
-    rate: int
+@dataclass(frozen=True, slots=True)
+class Speaker:
+    """A voice, and what it needs to read text. `tempo` is the speed of speech, 1 being the voice's own."""
 
-    def say(self, text: str, spoken: str) -> Iterator[Chunk]: ...
+    voice: Voice
+    phonemise: Phonemise
+    tempo: float = 1.0
+    seed: int = 0
+
+    @property
+    def rate(self) -> int:
+        """Samples per second."""
+        return self.voice.rate
+
+    def say(self, spoken: str) -> Iterator[Chunk]:
+        """Of text for the ear. Each `next` is one bounded piece of work."""
+        yield from self.voice.speak(self.phonemise(spoken), rate=self.tempo, seed=self.seed)
 
 
 def say(speaker: Speaker, worker: Worker, deadline_s: float) -> Stage:
@@ -28,7 +42,7 @@ def say(speaker: Speaker, worker: Worker, deadline_s: float) -> Stage:
                 yield event
                 continue
             yield event
-            chunks = worker.iterate(speaker.say(event.text, event.spoken))
+            chunks = worker.iterate(speaker.say(event.spoken))
             try:
                 while True:
                     async with within("say", deadline_s):
