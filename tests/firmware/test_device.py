@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from firmware.device import Device
-from firmware.frame import FRAME, RATE, Pcm
+from firmware import device as device_module
+from firmware.device import Device, ports
+from firmware.fault import DeviceFault
+from firmware.frame import FRAME, RATE, Frame, Pcm
 
 MODULES = (
     "module-native-protocol-unix auth-anonymous=1 socket={run}/native",
@@ -30,10 +36,43 @@ pcm.spk { type pulse device spk hint { show on description "spk" } }
 """
 
 
-@pytest.fixture(params=[44_100, 48_000])
-def server(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[subprocess.Popen[bytes]]:
+class Server:
+    """A PulseAudio server in a folder of its own."""
+
+    def __init__(self, folder: Path, rate: int) -> None:
+        self.folder, self.rate = folder, rate
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [
+            "pulseaudio",
+            "-n",
+            "--daemonize=no",
+            "--exit-idle-time=-1",
+            "--use-pid-file=no",
+            "--log-target=stderr",
+        ]
+        for module in MODULES:
+            command += ["-L", module.format(run=self.folder / "run", rate=self.rate)]
+        with (self.folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(command, stderr=log)
+        for _ in range(100):
+            listed = subprocess.run(["pactl", "list", "short", "modules"], check=False, capture_output=True)
+            if b"loopback" in listed.stdout:
+                return
+            time.sleep(0.1)
+        self.stop()
+        pytest.skip(f"pulseaudio does not start: {(self.folder / 'log').read_text()[-500:]}")
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            (self.folder / "run/native").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def server(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     pytest.importorskip("pyaudio")
     if not shutil.which("pulseaudio"):
         pytest.skip("needs pulseaudio")
@@ -43,27 +82,16 @@ def server(
     environment = {"XDG_RUNTIME_DIR": str(run), "HOME": str(tmp_path), "PULSE_SERVER": f"unix:{run}/native"}
     for key, value in environment.items():
         monkeypatch.setenv(key, value)
-    command = ["pulseaudio", "-n", "--daemonize=no", "--exit-idle-time=-1", "--use-pid-file=no", "--log-target=stderr"]
-    for module in MODULES:
-        command += ["-L", module.format(run=run, rate=request.param)]
-    with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
-        try:
-            for _ in range(100):
-                if (
-                    b"loopback"
-                    in subprocess.run(["pactl", "list", "short", "modules"], check=False, capture_output=True).stdout
-                ):
-                    break
-                time.sleep(0.1)
-            else:
-                pytest.skip(f"pulseaudio does not start: {(tmp_path / 'log').read_text()[-500:]}")
-            yield process
-        finally:
-            process.kill()
+    started = Server(tmp_path, request.param)
+    try:
+        started.start()
+        yield started
+    finally:
+        started.stop()
 
 
 def tone(seconds: float, rate: int, hertz: float = 1000.0) -> Pcm:
-    return (8000 * np.sin(2 * np.pi * hertz * np.arange(round(seconds * rate)) / rate)).astype(np.int16)
+    return (8000 * np.sin(2 * np.pi * hertz * np.arange(round(seconds * rate)) / rate + 0.2)).astype(np.int16)
 
 
 def pitch(sound: Pcm) -> float:
@@ -71,38 +99,231 @@ def pitch(sound: Pcm) -> float:
     return float(np.argmax(spectrum)) * RATE / (8 * len(sound))
 
 
-def test_a_tone_comes_back_at_its_pitch_and_whole(server: subprocess.Popen[bytes]) -> None:
-    sent = tone(1.003, 22_050)
-    opened = Device(capture="mic", playback="spk")
-    heard = []
+@contextmanager
+def opened(**which: str) -> Iterator[Device]:
+    device = Device(**which)  # type: ignore[arg-type]
     try:
-        for frame in opened.frames():
+        yield device
+    finally:
+        device.close()
+
+
+@pytest.mark.parametrize("server", [44_100, 48_000], indirect=True)
+@pytest.mark.parametrize("rate", [44_100, 48_000])
+def test_a_tone_comes_back_at_its_pitch_and_whole(
+    server: Server, rate: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    listed = device_module._ports
+    monkeypatch.setattr(device_module, "_ports", lambda library: [replace(port, rate=rate) for port in listed(library)])
+    heard: list[Frame] = []
+    with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
+        assert (device.rate, device.capture_rate) == (rate, rate)
+        for frame in device.frames():
             heard.append(frame)
             if len(heard) == 50:
-                opened.play(sent, 22_050)
-            if len(heard) == 300:
+                device.play(tone(1.003, 22_050), 22_050)
+            if len(heard) == 250:
                 break
-        opened.drain()
-    finally:
-        opened.close()
+        device.drain()
+        assert device.played in range(round(1.003 * RATE) - 2, round(1.003 * RATE) + 3)
+        assert device.pending == 0
     sound = np.concatenate([frame.samples for frame in heard])
-    assert [frame.at for frame in heard] == [FRAME * number for number in range(300)]
-    loud = np.flatnonzero(np.abs(sound) > 200)
+    assert [frame.at for frame in heard] == list(range(0, 250 * FRAME, FRAME))
+    assert not any(frame.overruns for frame in heard)
+    loud = np.flatnonzero(np.abs(sound) > 500)
     assert abs(pitch(sound[loud[0] : loud[-1]]) - 1000.0) < 1.0
-    from firmware import wav
-
-    wav.write(f"/tmp/fw/loop{time.time():.0f}.wav", sound)
-    env = np.abs(sound[: len(sound) // 80 * 80].reshape(-1, 80)).max(1) < 200
-    edges = np.flatnonzero(np.diff(env.astype(int))) * 5
-    print("edges ms", edges)
-    print(
-        len(loud),
-        loud[-1] - loud[0],
-        loud[0] / 16,
-        opened.rate,
-        opened.capture_rate,
-        opened._inputs,
-        opened._outputs,
-        opened._playback._latency,
-    )
     assert abs((loud[-1] - loud[0]) / RATE - 1.003) < 0.005
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+def test_a_flush_is_heard_at_once(server: Server) -> None:
+    """Barge-in: the sound stops within what the card already holds, and nothing more of it is written."""
+    with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
+        taken: list[tuple[int, bool]] = []
+        real = device._playback.take
+
+        def take(count: int) -> Pcm:
+            out = real(count)
+            taken.append((device._playback.clock, bool(out.any())))
+            return out
+
+        device._playback.take = take  # type: ignore[method-assign]
+        decided = None
+        for number, _frame in enumerate(device.frames()):
+            if number == 50:
+                device.play(tone(0.9, RATE), RATE)
+            if number == 80:
+                device.flush()
+                decided = device._playback.clock
+            if number == 150:
+                break
+        assert decided is not None
+        assert any(sounding for clock, sounding in taken if clock <= decided)
+        late = [clock for clock, sounding in taken if sounding and clock > decided]
+        assert len(late) <= 1, "more than the period that was being filled"
+        assert 0 < device.played < 0.9 * RATE
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+def test_a_listener_that_stalls_loses_the_oldest_and_is_told(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C64."""
+    monkeypatch.setattr(device_module, "_RING", 20)
+    with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
+        frames = device.frames()
+        before = next(frames)
+        time.sleep(1.0)
+        behind = [next(frames) for _ in range(60)]
+    lost = sum(frame.overruns for frame in behind)
+    assert lost > 20
+    assert before.overruns == 0
+    assert behind[-1].at == before.at + FRAME * (60 + lost)
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+def test_a_server_that_dies_is_noticed_and_the_next_one_is_used(server: Server) -> None:
+    with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
+        frames = device.frames()
+        for _ in range(20):
+            last = next(frames)
+        server.stop()
+        with pytest.raises(DeviceFault, match=r"gone|silent"):
+            list(frames)
+    with pytest.raises(DeviceFault):
+        Device(capture="ALSA:mic", playback="ALSA:spk")
+    server.start()
+    device = Device(capture="ALSA:mic", playback="ALSA:spk", at=last.at + FRAME)
+    assert next(device.frames()).at == last.at + FRAME
+    device.close()
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+def test_ports_are_listed(server: Server) -> None:
+    found = {port.id: port for port in ports()}
+    assert found["ALSA:mic"].capture > 0
+    assert found["ALSA:spk"].playback > 0
+    assert len(found) == len(ports())
+    with pytest.raises(DeviceFault, match=r"no microphone is called 'nowhere'.*ALSA:mic"):
+        Device(capture="nowhere")
+
+
+class Library:
+    """PyAudio with one card that takes only what real ones take; streams deliver when told to."""
+
+    paInt16, paContinue = 8, 0
+
+    def __init__(self, rates: tuple[int, ...] = (44_100, 48_000), channels: int = 2) -> None:
+        self.rates, self.channels = rates, channels
+        self.callbacks: dict[str, Any] = {}
+        self.terminated = 0
+        self.alive = True
+
+    def PyAudio(self) -> Library:
+        return self
+
+    def terminate(self) -> None:
+        self.terminated += 1
+
+    def get_device_count(self) -> int:
+        return 2 if self.channels else 0
+
+    def get_default_input_device_info(self) -> dict[str, Any]:
+        raise OSError("No Default Input Device Available")
+
+    get_default_output_device_info = get_default_input_device_info
+
+    def get_host_api_info_by_index(self, index: int) -> dict[str, Any]:
+        return {"name": "ALSA"}
+
+    def get_device_info_by_index(self, index: int) -> dict[str, Any]:
+        name = f"USB Audio: Headset (hw:{index + 3},0)"
+        both = {"maxInputChannels": self.channels, "maxOutputChannels": self.channels}
+        return {"name": name, "hostApi": 0, "defaultSampleRate": 16_000.0, **both}
+
+    def open(self, rate: int, channels: int, format: int, **options: Any) -> Library:
+        if rate not in self.rates:
+            raise OSError(-9997, "Invalid sample rate")
+        if channels != self.channels:
+            raise OSError(-9998, "Invalid number of channels")
+        self.callbacks["capture" if "input" in options else "playback"] = options["stream_callback"]
+        return self
+
+    def get_output_latency(self) -> float:
+        return 0.0
+
+    def start_stream(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def is_active(self) -> bool:
+        return self.alive
+
+
+@pytest.fixture
+def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Library:
+    made = Library(*getattr(request, "param", ()))
+    monkeypatch.setitem(sys.modules, "pyaudio", made)  # type: ignore[arg-type]
+    return made
+
+
+@pytest.mark.parametrize("library", [((44_100,), 2), ((48_000,), 2), ((48_000,), 8), ((16_000,), 1)], indirect=True)
+def test_a_card_that_takes_only_its_own_rate_and_channels(library: Library) -> None:
+    """C62: the sound is resampled inside, both ways."""
+    rate, channels = library.rates[0], library.channels
+    device = Device()
+    device.play(tone(0.1, 22_050), 22_050)
+    played = b"".join(library.callbacks["playback"](None, rate // 100, {}, 0)[0] for _ in range(20))
+    by_channel = np.frombuffer(played, np.int16).reshape(-1, channels)
+    assert (by_channel == by_channel[:, :1]).all()
+    for block in np.repeat(tone(1.0, rate), channels).reshape(100, -1):
+        library.callbacks["capture"](block.tobytes(), rate // 100, {}, 0)
+    heard = [frame.samples for _, frame in zip(range(98), device.frames(), strict=False)]
+    assert abs(pitch(np.concatenate(heard)) - 1000.0) < 2.0
+    device.close()
+    assert library.terminated == 1
+
+
+def test_ids_stay_when_cards_change_their_numbers(library: Library) -> None:
+    assert [port.id for port in ports()] == ["ALSA:USB Audio: Headset,0", "ALSA:USB Audio: Headset,0#2"]
+
+
+def test_lost_blocks_move_the_clock(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_module, "_RING", 10)
+    device = Device(at=1000)
+    for _ in range(35):
+        library.callbacks["capture"](bytes(480 * 4), 480, {}, 0)
+    frames = [frame for _, frame in zip(range(9), device.frames(), strict=False)]
+    assert [(frame.at, frame.overruns) for frame in frames[:2]] == [(1000 + 25 * FRAME, 25), (1000 + 26 * FRAME, 0)]
+
+
+@pytest.mark.parametrize("library", [((), 2)], indirect=True)
+def test_a_rate_that_nobody_supports(library: Library) -> None:
+    with pytest.raises(DeviceFault, match=r"takes no playback stream .16000 Hz x 2: Invalid sample rate; 10 forms"):
+        Device()
+    assert library.terminated == 1
+
+
+@pytest.mark.parametrize("library", [((), 0)], indirect=True)
+def test_no_card(library: Library) -> None:
+    with pytest.raises(DeviceFault, match="this box has no microphone"):
+        Device()
+
+
+def test_a_dead_or_silent_card(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_module, "PATIENCE", 0.2)
+    device = Device()
+    with pytest.raises(DeviceFault, match=r"the microphone went silent after 0.0 s"):
+        next(device.frames())
+    library.alive = False
+    with pytest.raises(DeviceFault, match="the sound server or card is gone"):
+        next(device.frames())
+    device.close()
+    assert list(device.frames()) == []
+
+
+def test_without_the_binding(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyaudio", None)
+    for ask in (ports, Device):
+        with pytest.raises(DeviceFault) as caught:
+            ask()
+        assert caught.value.fix == "apt-get install portaudio19-dev && pip install parley[audio]"
