@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,40 @@ _SMALL = 1024  # bytes: shapes and indices stay in the graph, where they are loo
 _TYPES = {"float32": TensorProto.FLOAT, "int64": TensorProto.INT64, "int32": TensorProto.INT32}
 
 
-class Graph:
-    """A graph under construction. Tensors are named by strings; `op` returns the name of what it computes."""
+class Weights:
+    """A file of constants beside one or several graphs. Equal bytes are stored once, whatever shape they have where."""
 
-    def __init__(self, name: str, opset: int = OPSET) -> None:
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("wb")
+        self._name = path.name
+        self._at: dict[bytes, int] = {}
+
+    def __enter__(self) -> Weights:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def put(self, name: str, array: Array) -> onnx.TensorProto:
+        """A tensor that refers to the file."""
+        digest = blake2b(array.data.cast("B") if array.size else b"").digest()
+        if digest not in self._at:
+            self._file.write(bytes(-self._file.tell() % _ALIGNMENT))
+            self._at[digest] = self._file.tell()
+            self._file.write(array.data)
+        return _external(name, array, self._name, self._at[digest])
+
+
+class Graph:
+    """A graph under construction. Tensors are named by strings; `op` returns the name of what it computes. With
+    `weights`, large constants go into that open file at once, and may be shared with other graphs."""
+
+    def __init__(self, name: str, opset: int = OPSET, weights: Weights | None = None) -> None:
         self._name = name
+        self._weights = weights
         self._opset = opset
         self._nodes: list[onnx.NodeProto] = []
-        self._constants: dict[str, Array] = {}
+        self._constants: dict[str, Array | onnx.TensorProto] = {}
         self._inputs: list[onnx.ValueInfoProto] = []
         self._outputs: list[onnx.ValueInfoProto] = []
 
@@ -38,8 +66,9 @@ class Graph:
         return name
 
     def output(self, name: str, shape: Shape, of: str, type: str = "float32") -> None:
-        """Makes the tensor `of` an output called `name`."""
-        self._nodes.append(helper.make_node("Identity", [of], [name]))
+        """Makes the tensor `of` an output called `name`, which may be its own name."""
+        if of != name:
+            self._nodes.append(helper.make_node("Identity", [of], [name]))
         self._outputs.append(helper.make_tensor_value_info(name, _TYPES[type], shape))
 
     def constant(self, value: Array | float | list[int], name: str = "") -> str:
@@ -48,7 +77,9 @@ class Graph:
             value if isinstance(value, np.ndarray) else np.array(value, np.int64 if isinstance(value, list) else "f4")
         )
         label = name or f"c{len(self._constants)}"
-        self._constants[label] = np.ascontiguousarray(array).reshape(array.shape)
+        array = np.ascontiguousarray(array).reshape(array.shape)
+        large = self._weights is not None and array.nbytes >= _SMALL
+        self._constants[label] = self._weights.put(label, array) if large and self._weights else array
         return label
 
     def op(self, type: str, *inputs: str, **attributes: Any) -> str:
@@ -57,14 +88,18 @@ class Graph:
     def ops(self, type: str, *inputs: str, count: int, **attributes: Any) -> list[str]:
         """An operator with `count` outputs; an input that is left out is ""."""
         outputs = [f"t{len(self._nodes)}_{number}" for number in range(count)]
-        self._nodes.append(helper.make_node(type, inputs, outputs, **attributes))
+        self.node(type, inputs, outputs, **attributes)
         return outputs
+
+    def node(self, type: str, inputs: Sequence[str], outputs: Sequence[str], **attributes: Any) -> None:
+        """An operator whose outputs have names of their own, or are left out as ""."""
+        self._nodes.append(helper.make_node(type, inputs, outputs, **attributes))
 
     def save(self, path: Path, weights: Path | None = None) -> None:
         """With `weights`, large constants go into that file, beside `path`: it is mapped when the graph is loaded,
         and may exceed the 2 GB that a graph may have."""
         if weights is None:
-            constants = [numpy_helper.from_array(array, name) for name, array in self._constants.items()]
+            constants = [_inline(name, value) for name, value in self._constants.items()]
         else:
             constants = self._write(weights)
         graph = helper.make_graph(self._nodes, self._name, self._inputs, self._outputs, constants)
@@ -72,21 +107,22 @@ class Graph:
         imports = [helper.make_opsetid("", self._opset), *fused]
         model = helper.make_model(graph, opset_imports=imports, ir_version=_IR)
         model.producer_name = "parley"
-        if weights is None:
+        if weights is None and self._weights is None:
             onnx.checker.check_model(model)
         path.write_bytes(model.SerializeToString(deterministic=True))
 
-    def _write(self, weights: Path) -> list[onnx.TensorProto]:
-        constants = []
-        with weights.open("wb") as file:
-            for name, array in self._constants.items():
-                if array.nbytes < _SMALL:
-                    constants.append(numpy_helper.from_array(array, name))
-                    continue
-                file.write(bytes(-file.tell() % _ALIGNMENT))
-                constants.append(_external(name, array, weights.name, file.tell()))
-                file.write(array.data)
-        return constants
+    def _write(self, path: Path) -> list[onnx.TensorProto]:
+        with Weights(path) as weights:
+            return [
+                weights.put(name, value)
+                if isinstance(value, np.ndarray) and value.nbytes >= _SMALL
+                else _inline(name, value)
+                for name, value in self._constants.items()
+            ]
+
+
+def _inline(name: str, value: Array | onnx.TensorProto) -> onnx.TensorProto:
+    return numpy_helper.from_array(value, name) if isinstance(value, np.ndarray) else value
 
 
 def _external(name: str, array: Array, location: str, offset: int) -> onnx.TensorProto:
