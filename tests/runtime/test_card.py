@@ -165,6 +165,14 @@ def test_later_folders_replace_and_broken_ones_leave_the_others_alone(tmp_path: 
         shelf.card("other")
 
 
+def test_a_broken_manifest_that_a_later_one_replaces_is_no_fault(tmp_path: Path) -> None:
+    write(tmp_path / "ours", GOOD.replace('"vad"', '"vda"'))
+    write(tmp_path / "theirs", GOOD)
+    shelf = Shelf(tmp_path / "cache", (tmp_path / "ours", tmp_path / "theirs"))
+    assert shelf.card("tiny").kind == "vad"
+    assert not shelf.faults()
+
+
 def test_an_unknown_model_is_answered_with_the_nearest(tmp_path: Path) -> None:
     write(tmp_path, GOOD)
     shelf = Shelf(tmp_path / "cache", (tmp_path,))
