@@ -66,7 +66,7 @@ def python_headers() -> list[str]:
 def install_system_libraries(steps: Steps) -> None:
     root = root_prefix()
     if root is None or shutil.which("apt-get") is None:
-        raise StepFailed("PortAudio's headers and a compiler are needed, and installing them takes root and apt")
+        raise StepFailed("it needs PortAudio's headers and a compiler, which take root and apt to install")
     install = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", *SYSTEM_PACKAGES]
     install += python_headers()
     try:
@@ -85,7 +85,7 @@ def install_audio(steps: Steps) -> str:
             install_system_libraries(steps)
         steps.run("live audio", [*PIP, "-e", ".[audio]"])
     except StepFailed as failed:
-        return f"{failed} (log: {steps.log})"
+        return str(failed)
     return ""
 
 
@@ -110,7 +110,7 @@ def install(steps: Steps) -> int:
         return 1
     reason = install_audio(steps)
     if reason:
-        steps.note(f"live audio is left out: {reason}; everything else works")
+        steps.note(f"live audio is left out, everything else works: {reason} (log: {steps.log})")
         steps.note("to add it: as root `apt-get install portaudio19-dev gcc python3-dev`, then `./just audio`")
     STAMP.write_text(json.dumps({"key": key(), "audio": reason or "installed"}))
     return 0

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from appliance.errors import AudioFault, StorageFault
 from firmware import wav
 from firmware.frame import Pcm, Wave
 
@@ -24,13 +25,19 @@ def recording(path: Path) -> Iterator[Path]:
     with tempfile.NamedTemporaryFile(prefix="parley-stdin-", suffix=".wav") as copy:
         shutil.copyfileobj(sys.stdin.buffer, copy)
         copy.flush()
-        yield Path(copy.name)
+        try:
+            yield Path(copy.name)
+        except AudioFault as fault:
+            raise AudioFault(fault.message.replace(copy.name, "stdin"), fault.fix.replace(copy.name, "FILE")) from fault
 
 
 def write_sound(path: Path, samples: Pcm | Wave, rate: int) -> None:
     """A WAV that is written whole or not at all."""
     if path != PIPE:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageFault(f"{path.parent} cannot be made: {error.strerror}", "name another place") from error
         wav.write(path, samples, rate)
         return
     with tempfile.TemporaryDirectory(prefix="parley-") as folder:
