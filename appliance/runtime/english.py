@@ -56,8 +56,8 @@ VERB_CUES = _words(
     "i you we they who please let's i'll you'll we'll they'll i'd you'd we'd they'd not never always also just and then"
 )
 NOUN_CUES = _words(
-    "the a an my your his her its our their this that these those some any no of every each another one first last next "
-    "new old in on for with from by at"
+    "the a an my your his her its our their this that these those some any no of every each another one first last "
+    "next new old in on for with from by at"
 )
 OBJECT_CUES = _words("the a an my your his her its our their this that these those it them him me us all")
 PERFECT_CUES = _words("have has had i've you've we've they've having was were been be being is are get got")

@@ -51,7 +51,7 @@ class Locale:
     """(major in words with its noun, minor in words with its noun, minor number in words) to words."""
 
     ordinal: Callable[[int, str], str]
-    """(number, the suffix as written) to words."""
+    """(number, the suffix as written; in German the word in front) to words."""
 
     ordinals: str
     """Pattern of an ordinal; group 1 is the number, group 2 the suffix."""
@@ -61,6 +61,9 @@ class Locale:
     clock_separators: str = ":"
     clock_suffix: str = ""
     """Pattern of a word that belongs to a clock time and is said by `clock` already ("Uhr")."""
+
+    of_money: Callable[[str], str] = " {}".format
+    """How a currency follows a magnitude: "millions d'euros"."""
 
     decimals: Literal["digits", "number"] = "digits"
     day_suffix: str = ""
@@ -356,7 +359,7 @@ EN_GB = Locale(
 # --- German ------------------------------------------------------------------------------------------------------
 
 _DE_MONTHS = _words("Januar Februar März April Mai Juni Juli August September Oktober November Dezember")
-DE_INFLECTED = frozenset(_words("am vom zum im beim den dem des bis ab seit nach vor"))
+_DE_INFLECTED = frozenset(_words("am vom zum im beim den dem des bis ab seit nach vor"))
 
 _DE_UNITS = """
 km = ein Kilometer | Kilometer
@@ -435,13 +438,13 @@ _DE_ABBREVIATIONS = {
 }
 
 
-def _de_ordinal(number: int, suffix: str, before: str = "") -> str:
-    form = "-n" if before.lower() in DE_INFLECTED else "" if before.lower() in {"der", "die", "das"} else "-r"
+def _de_ordinal(number: int, before: str) -> str:
+    form = "-n" if before.lower() in _DE_INFLECTED else "" if before.lower() in {"der", "die", "das"} else "-r"
     return spell("de", number, f"spellout-ordinal{form}")
 
 
 def _de_date(day: int, month: int, year: int | None, before: str) -> str:
-    said = f"{_de_ordinal(day, '', before)} {_DE_MONTHS[month - 1]}"
+    said = f"{_de_ordinal(day, before)} {_DE_MONTHS[month - 1]}"
     return f"{said} {spell('de', year, 'spellout-numbering-year')}" if year is not None else said
 
 
@@ -595,6 +598,10 @@ def _fr_fraction(top: int, bottom: int) -> str:
     return f"{spell('fr', top, 'spellout-cardinal-masculine')} {part}{plural}"
 
 
+def _fr_of(name: str) -> str:
+    return f" d'{name}" if name[0] in "aeiouy" else f" de {name}"
+
+
 FR = Locale(
     code="fr-FR",
     language="fr",
@@ -627,6 +634,7 @@ FR = Locale(
     fraction=_fr_fraction,
     day_first=True,
     clock_separators=":hH",
+    of_money=_fr_of,
     decimals="number",
     day_suffix=r"(?:er)?",
 )  # fmt: skip
@@ -764,6 +772,7 @@ ES = Locale(
     ordinals=r"(\d+)(\.?(?:º|ª|er))",
     fraction=_es_fraction,
     day_first=True,
+    of_money=" de {}".format,
     decimals="number",
     day_suffix=r"º?",
     month_joiner=r"\s+(?:de\s+)?",

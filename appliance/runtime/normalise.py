@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from appliance.errors import ConfigFault
-from appliance.runtime.locales import DE_INFLECTED, LOCALES, Locale
+from appliance.runtime.locales import LOCALES, Locale
 from appliance.runtime.numerals import LARGEST, spell
 
 Match = re.Match[str]
@@ -400,8 +400,7 @@ class Normaliser:
             if m["scale"] or m["name"]:
                 one, many = here.magnitudes[m["scale"]] if m["scale"] else (m["name"], m["name"])
                 big = self._scaled(text, one, many)
-                joiner = " de" if here.language in {"fr", "es"} and not big.endswith("mil") else ""
-                return f"{minus}{big}{joiner} {currency.major[1]}"
+                return f"{minus}{big}{here.of_money(currency.major[1])}"
             whole, point, rest = text.partition(here.decimal)
             if point and len(rest) == 2:
                 major = self.quantity(re.sub(r"\D", "", whole) or "0", currency.major)
@@ -564,9 +563,7 @@ class Normaliser:
 
     def _german_ordinal(self, m: Match) -> str:
         before = m.group(1) or ""
-        said = self._locale.ordinal(int(m.group(2)), "")
-        if before.lower() not in {"der", "die", "das"} and before:
-            said += "n" if before.lower() in DE_INFLECTED else "r"
+        said = self._locale.ordinal(int(m.group(2)), before)
         return f"{before} {said}" if before else said
 
     def _add_signs(self, add: Callable[..., None]) -> None:
@@ -630,6 +627,7 @@ def _as_roman(number: int) -> str:
 
 def finish(text: str) -> str:
     """Leaves what can be said: letters, marks, spaces, apostrophes and hyphens in words, and pauses, each once."""
+    text = re.sub(r"\.\.\.+(?=\s*[^\W\dA-ZÀ-Þ])", ", ", text)
     text = re.sub(r"\s*(?:—|--+|\s[–-]\s|\u2015|[()\[\]{}])\s*", " , ", text)
     text = re.sub(r"(?<=\w)–(?=\w)", "-", text)
     text = "".join(c if c in " ',.;:?!-" or unicodedata.category(c)[0] in "LM" else " " for c in text)

@@ -26,13 +26,16 @@ class PhraseRules:
 
 
 _TITLES = (
-    "mr mrs ms dr prof st mt ft gen col capt lt sgt rev hon sen gov rep jr sr vs no nos fig vol approx dept est inc "
-    "ltd co corp ave blvd rd ext tel misc jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e cf ca bzw usw nr hr "
-    "fr z.b d.h u.a evtl ggf inkl str mio mrd mme mlle mm p pp env sra srta dra ud uds pág núm av bd"
+    "mr mrs ms dr prof st mt ft gen col capt lt sgt rev hon sen gov rep jr sr vs approx dept est inc "
+    "ltd co corp ave blvd rd tel misc jan feb mar apr jun jul aug sep sept oct nov dec e.g i.e cf ca bzw usw hr "
+    "fr z.b d.h u.a evtl ggf inkl str mio mrd mme mlle mm env sra srta dra ud uds av bd"
 )
 _ABBREVIATIONS = frozenset(_TITLES.split())
 _AMBIGUOUS = frozenset({"a.m", "p.m", "etc", "inc", "ltd", "co", "corp", "jr", "sr", "ave", "blvd", "rd", "st", "usw"})
 """Abbreviations that do end a sentence if a capital follows."""
+
+_NUMBERED = frozenset({"no", "nos", "fig", "vol", "p", "pp", "nr", "núm", "pág", "ext"})
+"""Abbreviations only in front of a number; "no" is a word too."""
 
 _MARKS = re.compile(r"([.!?…。！？]+|[,;:—]|\s[–-])[\"'”’»)\]]*$")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
@@ -93,12 +96,14 @@ class Phraser:
             return False
         mark = marks.group(1)
         front = text[: marks.start()]
-        if mark[-1] in ".…" and mark[:2] != "..":
-            return _full_stop(front, following)
+        if marks.end(1) < len(text) and following.islower():
+            return False  # "Stop!" she said
         if mark[-1] in "!?。！？":
             return True
-        if mark[:2] == "..":
+        if mark[0] == "…" or mark[:2] == "..":
             return following.isupper()
+        if mark == ".":
+            return _full_stop(front, following)
         if front[-1:].isdigit() and following.isdigit():
             return False
         if self._first:
@@ -130,6 +135,8 @@ def _full_stop(front: str, following: str) -> bool:
     last = word.group().lower()
     if last.isdigit():
         return bool(front[: word.start()].strip()) and not (following.isdigit() or following.islower())
+    if last in _NUMBERED:
+        return not following.isdigit()
     if last in _AMBIGUOUS:
         return following.isupper()
     if last in _ABBREVIATIONS or (len(last) == 1 and last not in "i") or re.fullmatch(r"(?:[^\W\d_]\.)+[^\W\d_]", last):

@@ -25,8 +25,8 @@ _SILENT_TAGS = _words(
 )
 _BREAKS = _words("br p div li ul ol tr h1 h2 h3 h4 h5 h6 table hr blockquote")
 _ATTRIBUTE = r"\s+[\w:.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s<>\"']+))?"
-_TAG = re.compile(rf"<\s?(/?)([A-Za-z][\w:.-]*)(?:=[\w.-]+)?((?:{_ATTRIBUTE})*)\s*(/?)>")
-_TAG_START = re.compile(r"<\s?/?(?:[A-Za-z][\w:.=-]*(?:\s[^<>]*)?)?")
+_TAG = re.compile(rf"<\s?(/?)([A-Za-z][\w:.-]*|0x[0-9A-Fa-f]{{2}})(?:=[\w.-]+)?((?:{_ATTRIBUTE})*)\s*(/?)>")
+_TAG_START = re.compile(r"<\s?/?(?:(?:[A-Za-z][\w:.=-]*|0(?:x[0-9A-Fa-f]{0,2})?)(?:\s[^<>]*)?/?)?")
 _TOKEN = re.compile(r"<[|｜][^<>\n]{1,60}?[|｜]>")
 _TOKEN_START = re.compile(r"<[|｜][^<>\n]{0,62}")
 _CALL_OPEN = re.compile(r"<[|｜](?:tool_calls?_(?:start|begin)|tool▁calls▁begin|tool_call|python_tag)[|｜]>")

@@ -59,6 +59,7 @@ def main() -> None:
     arguments.add_argument("whisper", type=Path)
     arguments.add_argument("--sentences", type=Path, default=HERE.parent / "data" / "sentences.txt")
     arguments.add_argument("--noise", action="store_true")
+    arguments.add_argument("--cache", type=Path, help="remembers what was heard of which phonemes; only without --noise")
     arguments.add_argument("--show", type=int, default=0)
     options = arguments.parse_args()
 
@@ -76,7 +77,16 @@ def main() -> None:
     judge = WhisperModel(str(options.whisper), device="cpu", compute_type="int8", cpu_threads=1)
     scales = np.array([0.667, 1.0, 0.8] if options.noise else [0.0, 1.0, 0.0], np.float32)
 
+    known = json.loads(options.cache.read_text("utf-8")) if options.cache and options.cache.exists() else {}
+
     def heard(phonemes: str) -> str:
+        if phonemes not in known or options.noise:
+            known[phonemes] = listen(phonemes)
+            if options.cache:
+                options.cache.write_text(json.dumps(known, ensure_ascii=False), "utf-8")
+        return str(known[phonemes])
+
+    def listen(phonemes: str) -> str:
         ids = [1, 0, *(i for symbol in phonemes for i in (*table.get(symbol, []), 0) if symbol in table), 2]
         tensors = {
             "input": np.array([ids], np.int64),
