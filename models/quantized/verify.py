@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 from urllib.error import HTTPError
@@ -72,11 +73,14 @@ def _verdict(shelf: Shelf, card: Card, progress: Report, upstream: bool) -> Verd
     originals = tuple(compare(source) for source in card.sources) if upstream else ()
     folder = shelf.folder(card)
     try:
-        bad = tuple(damaged(folder, record(folder, card)))
+        bad = tuple(damaged(folder, record(folder, card), thorough=True))
     except ModelMissing:
         return Verdict(card.id, "missing", upstream=originals)
     except ModelDamaged as fault:
         return Verdict(card.id, "damaged", (fault.message,), upstream=originals)
+    for name in bad:
+        with suppress(OSError):
+            (folder / name).touch()  # so that the next build sees that it has to look again
     if bad:
         return Verdict(card.id, "damaged", tuple(str(folder / name) for name in bad), upstream=originals)
     progress(card.id, "verify", 0.5)
