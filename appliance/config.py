@@ -109,9 +109,9 @@ class Models:
     """Which models play which part, and where they lie."""
 
     asr: str = setting("whisper-base", "speech recognition")
-    lm: str = setting("smollm2-135m", "language model")
+    lm: str = setting("smollm2-135m-instruct", "language model")
     voice: str = setting("en-us-joe", "synthesis voice")
-    lexicon: str = setting("lexicon-en", "pronunciation lexicon")
+    lexicon: str = setting("lexicon-en_us", "pronunciation lexicon")
     vad: str = setting("silero-vad", "voice activity detector")
     turn_end: str = setting("smart-turn", "end-of-turn detector")
     embedding: str = setting("minilm-l6", "sentence embedding")
