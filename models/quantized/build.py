@@ -12,7 +12,8 @@ import json
 import os
 import platform
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -78,7 +79,8 @@ def build(
             temporary.mkdir(parents=True)
             sources = store.fetch(card, partial(progress, card.id))
             require_space(shelf.cache, sum(source.size for source in card.sources), f"building {card.id}")
-            recipe.build(card, sources, temporary, partial(progress, card.id))
+            with _blaming(card):
+                recipe.build(card, sources, temporary, partial(progress, card.id))
             _check_and_record(card, recipe, temporary, progress)
             folder.parent.mkdir(parents=True, exist_ok=True)
             publish(temporary, folder)
@@ -104,10 +106,11 @@ def build_many(
         except ModelFault as fault:
             progress(card.id, "failed", 1.0)
             faults.append(fault)
-    for other in faults[1:]:
-        faults[0].add_note(str(other))
-    if faults:
+    if len(faults) == 1:
         raise faults[0]
+    if faults:
+        told = "; ".join(fault.message for fault in faults)
+        raise ModelFault(f"{len(faults)} models could not be built: {told}", faults[0].fix)
     return built
 
 
@@ -182,6 +185,18 @@ def _is_whole(path: Path, entry: Mapping[str, Any], since: int) -> bool:
     return stat.st_size == entry["size"] and (stat.st_mtime_ns <= since or digest(path) == entry["sha256"])
 
 
+@contextmanager
+def _blaming(card: Card) -> Iterator[None]:
+    """What a recipe stumbles over without saying so: an option that is missing, a tensor of another shape."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise ManifestFault(
+            f"{card.path}: recipe {card.recipe} cannot make {card.id} of this: {type(error).__name__} {error}",
+            "compare [options] and [golden] with those of a model of the same recipe that ships with Parley",
+        ) from error
+
+
 def _check_and_record(card: Card, recipe: Recipe, folder: Path, progress: Report) -> None:
     made = {path.name for path in folder.iterdir()}
     if made != set(card.artefacts):
@@ -193,7 +208,8 @@ def _check_and_record(card: Card, recipe: Recipe, folder: Path, progress: Report
     artefacts = {
         name: {"size": (folder / name).stat().st_size, "sha256": digest(folder / name)} for name in sorted(made)
     }
-    checks = recipe.verify(Built(card, folder))
+    with _blaming(card):
+        checks = recipe.verify(Built(card, folder))
     failed = [check for check in checks if not check.passed]
     if failed:
         raise ModelFault(

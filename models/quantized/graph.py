@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # comes with onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from appliance.errors import SourceFault
 from appliance.runtime.model import Array
 
 Shape = tuple[int | str, ...]
@@ -134,7 +136,7 @@ def _external(name: str, array: Array, location: str, offset: int) -> onnx.Tenso
 
 
 def read_constants(path: Path) -> dict[str, Array]:
-    """Every constant tensor of a graph and of the graphs inside it, by name."""
+    """Every constant tensor of a graph and of the graphs inside it, by name. Raises SourceFault."""
     found: dict[str, Array] = {}
 
     def visit(graph: onnx.GraphProto) -> None:
@@ -146,5 +148,8 @@ def read_constants(path: Path) -> dict[str, Array]:
                 elif attribute.type == onnx.AttributeProto.GRAPH:
                     visit(attribute.g)
 
-    visit(onnx.load(str(path)).graph)
+    try:
+        visit(onnx.load(str(path)).graph)
+    except DecodeError as error:
+        raise SourceFault(f"{path} is no ONNX graph: {error}", "correct the manifest's source") from error
     return found

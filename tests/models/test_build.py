@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 from small import ID, shelf, write_manifest, write_source
 
-from appliance.errors import DeadlineFault, ManifestFault, ModelDamaged, ModelFault, ModelMissing, StorageFault
+from appliance.errors import (
+    DeadlineFault,
+    ManifestFault,
+    ModelDamaged,
+    ModelFault,
+    ModelMissing,
+    SourceFault,
+    StorageFault,
+)
 from appliance.runtime.card import RECORD, Shelf
 from models.quantized import build as building
 from models.quantized.build import build, build_many, listing, remove_model
@@ -136,6 +144,31 @@ def test_an_unknown_recipe_or_model_is_found_before_anything_is_built(tmp_path: 
     path.write_text(path.read_text().replace('"silero"', '"sillero"'))
     with pytest.raises(ManifestFault, match="sillero"):
         build_many(shelf(tmp_path))
+
+
+def test_a_manifest_that_does_not_fit_its_recipe_is_named(tmp_path: Path, source: Path) -> None:
+    path = tmp_path / "manifests" / f"{ID}.toml"
+    path.write_text(path.read_text().replace("prefix =", "prefixx ="))
+    with pytest.raises(ManifestFault, match=rf"{ID}\.toml: recipe silero.*KeyError 'prefix'"):
+        build_many(shelf(tmp_path))
+
+
+def test_a_source_of_another_kind_is_named(tmp_path: Path, source: Path) -> None:
+    write_manifest(tmp_path / "manifests", source, f'file = "{source}"')
+    manifest = (tmp_path / "manifests" / f"{ID}.toml").read_text()
+    good = digest(source)
+    source.write_text("a text")
+    (tmp_path / "manifests" / f"{ID}.toml").write_text(manifest.replace(good, digest(source)))
+    with pytest.raises(SourceFault, match=r"weights\.onnx is no ONNX graph"):
+        build_many(shelf(tmp_path))
+
+
+def test_all_failures_are_told(tmp_path: Path, source: Path) -> None:
+    for id in ("bad-one", "bad-two"):
+        write_manifest(tmp_path / "manifests", source, f'file = "{source}"', id=id, sha256="11" * 32)
+    with pytest.raises(ModelFault, match=r"2 models could not be built.*bad-one.*bad-two"):
+        build_many(shelf(tmp_path))
+    shelf(tmp_path).built(ID)
 
 
 def test_one_failure_leaves_the_others_built(tmp_path: Path, source: Path) -> None:

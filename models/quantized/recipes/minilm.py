@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
+from appliance.errors import SourceFault
 from appliance.runtime.card import Built, Card
 from appliance.runtime.embed import Embedder
 from appliance.runtime.model import Array
@@ -27,7 +29,10 @@ Weights = Mapping[str, Array]
 
 
 def build(card: Card, sources: Mapping[str, Path], out: Path, progress: Progress) -> None:
-    weights = load_file(sources["weights"])
+    try:
+        weights = load_file(sources["weights"])
+    except SafetensorError as error:
+        raise SourceFault(f"{sources['weights']} is no safetensors file: {error}", f"correct {card.path}") from error
     heads = int(card.options["heads"])
     for number, rung in enumerate(card.rungs.values()):
         progress(f"convert {rung.precision}", number / len(card.rungs))
