@@ -53,7 +53,9 @@ _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 @dataclass(slots=True)
-class _Word:
+class Word:
+    """A word of the text: `text` as written, `core` without what touches it, `pause` the pause symbol behind it."""
+
     text: str
     core: str
     pause: str = ""
@@ -63,9 +65,9 @@ class _Word:
         return self.core.lower().replace("’", "'")
 
 
-def words(text: str) -> list[_Word]:
+def words(text: str) -> list[Word]:
     """Cuts normalised text into words and the pauses behind them; text without words gives none."""
-    found: list[_Word] = []
+    found: list[Word] = []
     for chunk in _CHUNK.findall(unicodedata.normalize("NFC", text)):
         at = 0
         for match in _CORE.finditer(chunk):
@@ -75,7 +77,7 @@ def words(text: str) -> list[_Word]:
                 found[-1].text += chunk[at : match.start()]
                 _pause(found[-1], chunk[at : match.start()])
             lead = chunk[: match.start()] if at == 0 else ""
-            found.append(_Word(lead + match.group(), match.group().rstrip("'’")))
+            found.append(Word(lead + match.group(), match.group().rstrip("'’")))
             at = match.end()
         rest = chunk[at:]
         if found:
@@ -84,7 +86,7 @@ def words(text: str) -> list[_Word]:
     return found
 
 
-def _pause(word: _Word, marks: str) -> None:
+def _pause(word: Word, marks: str) -> None:
     """The strongest of the marks becomes the pause behind the word."""
     if "--" in marks or marks == "-":
         marks += ","
@@ -122,7 +124,7 @@ class Phonemiser:
         return spoken[::-1]
 
     def _in_context(
-        self, core: str, word: _Word, before: Sequence[_Word], after: Sequence[_Word], following: str
+        self, core: str, word: Word, before: Sequence[Word], after: Sequence[Word], following: str
     ) -> str:
         key = word.key
         last = bool(word.pause) or not after
@@ -225,7 +227,7 @@ def past(stem: str) -> str:
     return stem + ("t" if stem.endswith((*english.VOICELESS, "s", "ʃ")) else "d")
 
 
-def _reading(entry: dict[str, str], before: Sequence[_Word], after: Sequence[_Word], *, last: bool) -> str:
+def _reading(entry: dict[str, str], before: Sequence[Word], after: Sequence[Word], *, last: bool) -> str:
     """Which of a word's readings its neighbours ask for; "" is the usual one."""
     left = before[-1].key if before and not before[-1].pause else ""
     right = after[0].key if after and not last else ""

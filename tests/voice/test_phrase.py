@@ -35,8 +35,9 @@ TABLE = [
     "Was it you and I? |It was I. |Fine.",
 ]  # fmt: skip
 RUN_ON = (
-    "open the app and go to the settings which you will find in the upper right corner of the screen next to the button "
-    "with the three dots then scroll down until you see the entry for the network and tap it once more to change it"
+    "open the app and go to the settings which you will find in the upper right corner of the screen next to "
+    "the button with the three dots then scroll down until you see the entry for the network "
+    "and tap it once more to change it"
 )
 TEXT = st.text(st.sampled_from("ab3 .,!?\n\"'()“”—:;DrA1é"), max_size=120)
 

@@ -69,8 +69,15 @@ def _split(text: str) -> list[str]:
 
 
 PIECES = st.sampled_from(
-    'a|the|3| |\n|.|,|*|**|_|`|```|~|~~~|<|>|</|<think>|</think>|<b>|<br>|<|im_end|>|<|[|]|(|)|![|[INST]|{|}|{"|"|\\|'
-    '&|&amp;|#|# |- |1. |---|=|😀|é|【|】|<!--|-->|<tool_call>|</tool_call>|[{|http://x.y/z|<a href="'")
+    [
+        *_split(
+            'a|the|3| |\n|.|,|*|**|_|`|```|~|~~~|<|>|</|<think>|</think>|<b>|<!--|-->|[|]|(|)|![|[INST]|{|}|{"|"|\\'
+            '|&|&amp;|#|# |- |1. |---|=|😀|é|【|】|<tool_call>|</tool_call>|[{|http://x.y/z|<a href="'
+        ),
+        "|",
+        "<|im_end|>",
+        "<|",
+    ]
 )
 
 
