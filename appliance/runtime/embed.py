@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from appliance.errors import ModelDamaged
 from appliance.runtime.model import Model
+from appliance.runtime.tokenizer import Tokenizer
 
 WIDTH = 384
 LONGEST = 256
-"""Tokens of a text that are read; what lies behind them is not."""
+"""Tokens of a text that are read, with the two around it; what lies behind them is not."""
 
 
 class Embedder:
@@ -23,12 +23,11 @@ class Embedder:
 
     def __init__(self, model: Model, tokenizer: Path) -> None:
         self._model = model
+        self._tokenizer = Tokenizer(tokenizer)
         try:
-            self._tokenizer = Tokenizer.from_str(tokenizer.read_text("utf-8"))
-        except Exception as error:  # tokenizers raises bare Exceptions
-            raise ModelDamaged(f"{tokenizer} cannot be read: {error}", "run `parley models build`") from error
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(LONGEST)
+            self._first, self._last = (self._tokenizer.specials[name] for name in ("[CLS]", "[SEP]"))
+        except KeyError as error:
+            raise ModelDamaged(f"{tokenizer} has no token {error}", "run `parley models build`") from error
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """float32 [len(texts), WIDTH], rows of length 1, so that their dot product is the cosine. A text's row does not
@@ -38,4 +37,4 @@ class Embedder:
         return np.concatenate(rows) if rows else np.zeros((0, WIDTH), np.float32)
 
     def _ids(self, text: str) -> list[int]:
-        return self._tokenizer.encode(text).ids
+        return [self._first, *self._tokenizer.encode(text)[: LONGEST - 2], self._last]

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # comes with onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from appliance.errors import SourceFault
@@ -150,6 +149,6 @@ def read_constants(path: Path) -> dict[str, Array]:
 
     try:
         visit(onnx.load(str(path)).graph)
-    except DecodeError as error:
+    except Exception as error:  # protobuf's, which onnx does not rename
         raise SourceFault(f"{path} is no ONNX graph: {error}", "correct the manifest's source") from error
     return found

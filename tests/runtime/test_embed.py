@@ -34,7 +34,7 @@ def test_what_means_the_same_is_near(embedder: Embedder) -> None:
 
 
 def test_rows_have_length_one_and_do_not_depend_on_their_company(embedder: Embedder) -> None:
-    texts = ["", " ", "a", "Grüße 🙂 \x00", "word " * 2000]
+    texts = ["", " ", "[SEP]", "Grüße 🙂 \x00 \ud800", "word " * 2000]
     together = embedder.embed(texts)
     assert together.shape == (5, WIDTH)
     assert np.allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)

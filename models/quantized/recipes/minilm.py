@@ -8,7 +8,7 @@ must not depend on the company it was computed in.
 
 from __future__ import annotations
 
-import shutil
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -37,8 +37,14 @@ def build(card: Card, sources: Mapping[str, Path], out: Path, progress: Progress
     for number, rung in enumerate(card.rungs.values()):
         progress(f"convert {rung.precision}", number / len(card.rungs))
         _network(weights, heads, rung.precision == "int8").save(out / rung.files["graph"])
-    shutil.copyfile(sources["tokenizer"], out / "tokenizer.json")
+    _write_tokenizer(sources["tokenizer"], out / "tokenizer.json")
     progress("convert", 1.0)
+
+
+def _write_tokenizer(source: Path, path: Path) -> None:
+    """The published one cuts and pads every text to 128 tokens, which is for training in batches."""
+    tokenizer = json.loads(source.read_bytes())
+    path.write_text(json.dumps({**tokenizer, "padding": None, "truncation": None}, ensure_ascii=False), "utf-8")
 
 
 def verify(built: Built) -> list[Check]:
