@@ -19,6 +19,9 @@ PACKAGES = ("firmware", "appliance", "models")
 
 DOORS = {
     "gguf": ["models/quantized/recipes/gguf_file.py"],
+    "google": ["models/quantized/graph.py"],
+    "jinja2": ["appliance/runtime/chat.py"],
+    "llguidance": ["appliance/runtime/grammar.py"],
     "miniaudio": ["firmware/codec.py"],
     "onnx": ["models/quantized/graph.py", "models/quantized/recipes/piper.py"],
     "onnxruntime": ["appliance/runtime/ort.py"],
@@ -26,6 +29,7 @@ DOORS = {
     "pyaudio": ["firmware/device.py"],
     "rich": ["appliance/commands/console.py"],
     "safetensors": ["models/quantized/recipes/minilm.py"],
+    "tokenizers": ["appliance/runtime/embed.py", "appliance/runtime/tokenizer.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
 }
 """The places that import each library: one, but that graphs are written in one and cut open in another. numpy is a language here, not a library."""
