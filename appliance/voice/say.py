@@ -42,6 +42,8 @@ def say(speaker: Speaker, worker: Worker, deadline_s: float) -> Stage:
                 yield event
                 continue
             yield event
+            if first:
+                yield mark(event.at, event.turn, "say", "start")
             chunks = worker.iterate(speaker.say(event.spoken))
             try:
                 while True:
