@@ -50,8 +50,8 @@ class Token:
 
 
 class LanguageModel:
-    """`decode` and `prefill` are the two graphs; `key` names weights and rung, for snapshots; `ends` are the ids that end
-    an answer; `context` the tokens that a session can hold."""
+    """`decode` and `prefill` are the two graphs; `key` names weights and rung, for snapshots; `ends` are the ids that
+    end an answer; `context` the tokens that a session can hold."""
 
     def __init__(
         self,

@@ -127,7 +127,7 @@ def _q4_1(tensor: Tensor) -> Blocks:
 
 def _q5_0(tensor: Tensor) -> Blocks:
     raw = _split(tensor, 22)
-    fifth = np.unpackbits(raw[..., 2:6], axis=-1, bitorder="little")
+    fifth: Bytes = np.unpackbits(raw[..., 2:6], axis=-1, bitorder="little")
     scale = _half(raw[..., :2])
     return Blocks(
         8, (_nibbles(raw[..., 6:]) | fifth << 4).reshape(tensor.shape), scale, np.full(scale.shape, 16, np.uint8)
@@ -144,7 +144,7 @@ def _q4_k(tensor: Tensor) -> Blocks:
     scale = _half(raw[..., :2])[..., None] * scales
     minimum = _half(raw[..., 2:4])[..., None] * minima
     pairs = raw[..., 16:].reshape(*raw.shape[:2], 4, SIZE)
-    q = np.stack([pairs & np.uint8(15), pairs >> np.uint8(4)], 3).reshape(tensor.shape)
+    q = np.stack([pairs & np.uint8(15), pairs >> np.uint8(4)], 3).astype(np.uint8).reshape(tensor.shape)
     flat = scale.reshape(tensor.shape[0], -1).astype(np.float32)
     return Blocks(4, q, flat, shift=(8 * scale - minimum).reshape(flat.shape).astype(np.float32))
 
