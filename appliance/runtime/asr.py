@@ -56,7 +56,8 @@ class Options:
     period: int = 40
     rate: float = 8.0
     no_speech: float = 0.6
-    unsure: float = -1.0
+    unsure: float = -0.8
+    lost: float = -1.75
     silence: float = 2e-4
     """Root mean square (of full scale 1) of the loudest 20 ms below which nothing is recognised at all."""
 
@@ -256,11 +257,11 @@ class Recogniser:
         settings: Mapping[str, Any],
         options: Options | None = None,
     ) -> None:
-        self._encoder, self._decoder, self._vocabulary = encoder, decoder, vocabulary
+        self._encoder, self._decoder, self.vocabulary = encoder, decoder, vocabulary
         self._options = options or Options()
         special = vocabulary.special
         try:
-            self._bands = _size(encoder.inputs["mel"][1])
+            self.bands = _size(encoder.inputs["mel"][1])
             self._shape = _size(decoder.inputs["past"][1]), _size(decoder.inputs["past"][2])
             self._end, self._start = special["<|endoftext|>"], special["<|startoftranscript|>"]
             self._plain, self._task = special["<|notimestamps|>"], special["<|transcribe|>"]
@@ -307,14 +308,15 @@ class Recogniser:
         with self._encoder.session() as infer:
             memory = infer(self._inputs(wave, context))
         with self._decoder.session() as infer:
-            scores: Logits = _Decoder(infer, memory, context.weight, self._shape)(self._prompt("en"))[0]
+            scores: Logits = _Decoder(infer, memory, context.weight, self._shape)(self.prompt("en"))[0]
             return scores
 
     def _inputs(self, wave: Wave, context: Context) -> dict[str, Array]:
-        mel = features(wave, context, self._bands)
+        mel = features(wave, context, self.bands)
         return {"mel": mel, "positions": context.positions, "weight": context.weight}
 
-    def _prompt(self, language: str) -> list[int]:
+    def prompt(self, language: str) -> list[int]:
+        """What the decoder is given first. Raises ModelFault for an unknown language."""
         if not self.languages:
             return [self._start, self._plain]
         if language not in self.languages:
@@ -358,9 +360,9 @@ class Recogniser:
             tokens = list(self.languages.values())
             decoded.language = list(self.languages)[int(first[tokens].argmax())]
             decoded.no_speech = float(softmax(first)[self._silent])
-            prompt = self._prompt(decoded.language)[1:]
+            prompt = self.prompt(decoded.language)[1:]
             return decoder([*prompt, *draft], 1 + len(draft)), decoded
-        prompt = self._prompt(decoded.language)
+        prompt = self.prompt(decoded.language)
         rows = decoder([*prompt, *draft], len(prompt) + len(draft))
         decoded.no_speech = float(softmax(rows[0])[self._silent])
         return rows[len(prompt) - 1 :], decoded
@@ -383,7 +385,7 @@ class Recogniser:
         tokens = tuple(decoded.tokens)
         tokens = tokens[: repeated(tokens)]
         scores = decoded.scores[: len(tokens)] + decoded.scores[len(decoded.tokens) :]
-        text = self._vocabulary.text(tokens).strip()
+        text = self.vocabulary.text(tokens).strip()
         hypothesis = Hypothesis(
             text=text,
             tokens=tokens,
@@ -406,8 +408,13 @@ class Recogniser:
             return "no words"
         if found.no_speech > options.no_speech and found.log_probability < options.unsure:
             return "no speech"
-        if _bare(found.text) in PHRASES and (found.no_speech > 0.3 or found.log_probability < options.unsure / 2):
+        if found.log_probability < options.lost:
+            return "guesswork"
+        bare = _bare(found.text)
+        if bare in PHRASES and (found.no_speech > 0.3 or found.log_probability < -0.5):
             return "phrase"
+        if set(bare) <= set("hm") and found.no_speech > 0.5:
+            return "humming"
         if found.compression > 2.4 and found.fallback:
             return "repetition"
         return ""
@@ -415,7 +422,7 @@ class Recogniser:
     def _words(self, tokens: tuple[int, ...], scores: list[float]) -> tuple[Word, ...]:
         spelt: list[tuple[bytes, float]] = []
         for token, score in zip(tokens, scores, strict=False):
-            letters = self._vocabulary.bytes(token)
+            letters = self.vocabulary.bytes(token)
             if spelt and not letters.startswith(b" "):
                 before, least = spelt.pop()
                 spelt.append((before + letters, min(least, score)))
@@ -473,8 +480,9 @@ def quietest(wave: Wave) -> int:
     return (int(summed.argmin()) + count // 2) * size
 
 
-def load(built: Built, rung: str = "", *, threads: int = 2) -> Recogniser:
-    """The encoder runs on `threads` threads; the decoder's steps are too short to share. Raises ModelFault."""
+def load(built: Built, rung: str = "", *, threads: int = 2, **options: Any) -> Recogniser:
+    """The encoder runs on `threads` threads; the decoder's steps are too short to share. `options` replace the
+    manifest's; a margin of 30 s gives the encoder all places. Raises ModelFault."""
     name = rung or built.card.default_rung
     settings_file = built.folder / "settings.json"
     try:
@@ -487,7 +495,7 @@ def load(built: Built, rung: str = "", *, threads: int = 2) -> Recogniser:
         OrtModel(built.file("decoder", name)),
         Vocabulary(built.folder / "tokenizer.json"),
         settings,
-        Options(**{key: value for key, value in built.card.options.items() if key in known}),
+        Options(**{key: value for key, value in built.card.options.items() if key in known} | options),
     )
 
 

@@ -221,14 +221,28 @@ class _Layers:
         if self._precision == "fp32":
             product = self._graph.op("MatMul", x, self._graph.constant(weight, f"{name}/matrix"))
             return self._graph.op("Add", product, *bias) if bias else product
+        return self._linear_int8(x, name, weight, bias)
+
+    def _linear_int8(self, x: str, name: str, weight: Floats, bias: list[str]) -> str:
+        """Each output of the matrix and each row of `x` has a scale of its own.
+
+        One scale for all rows, as onnxruntime's dynamic quantisation has it, would cost the same and make a row's
+        result depend on the rows beside it: a draft verified in one pass would not give what single tokens do.
+        """
+        graph = self._graph
         scale = np.maximum(np.abs(weight).max(axis=0), np.float32(1e-12)) / np.float32(127)
-        constants = {
-            "int8": np.rint(weight / scale).astype(np.int8),
-            "scale": scale,
-            "zero": np.zeros(len(scale), np.int8),
-        }
-        names = [self._graph.constant(array, f"{name}/{kind}") for kind, array in constants.items()]
-        return self._graph.op("DynamicQuantizeMatMul", x, *names, *bias, domain=FUSED)
+        matrix = graph.constant(np.rint(weight / scale).astype(np.int8), f"{name}/int8")
+        largest = graph.op("ReduceMax", graph.op("Abs", x), axes=[-1], keepdims=1)
+        step, middle = graph.constant(1 / 127, "step"), graph.constant(np.array(128, np.uint8), "middle")
+        rows = graph.op("QuantizeLinear", graph.op("Div", x, largest), step, middle)
+        scales = (
+            graph.constant(scale, f"{name}/scale"),
+            middle,
+            graph.constant(np.zeros(len(scale), np.int8), f"{name}/zero"),
+        )
+        product = graph.op("MatMulIntegerToFloat", rows, matrix, step, *scales, domain=FUSED)
+        product = graph.op("Mul", product, largest)
+        return graph.op("Add", product, *bias) if bias else product
 
     def projections(self, hidden: str, name: str) -> list[str]:
         """Query, key and value of self-attention, each [1, N, model]."""
