@@ -14,19 +14,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from appliance.errors import ModelDamaged
+from appliance.errors import ManifestFault, ModelDamaged
 from appliance.runtime.card import Built
-from appliance.runtime.model import Infer
+from appliance.runtime.model import Infer, Tensors
 from appliance.runtime.ort import OrtModel
 from appliance.runtime.phonemes import SpokenWord
 from firmware.frame import Pcm, Wave
 
 Ids = NDArray[np.int64]
+Floats = NDArray[np.float32]
 
 WINDOWS = (12, 40, 72)
 """Frames in the first windows of a phrase; after these all have LATER. A frame lasts 11.6 ms in most voices and takes
@@ -71,31 +71,61 @@ class Piece:
     start: int
 
 
-class Voice:
-    """A voice that is built. `rate` is in samples per second, `hop` the samples in a frame,
-    `scales` are those of the noise in the sound, of length, and of the noise in durations, `unknown` counts the
-    phonemes that it was asked to speak and has not learnt. Raises ModelDamaged.
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A part of the voice that works through time: from `source` [1, C, T] to `target` [1, C', steps * T]. It sees
+    `context` frames on either side of the one that it makes. `always` goes along with every call."""
 
-    `speaker` chooses among those of a voice of many. `threads` are for the windows; the text part takes one.
+    model: OrtModel
+    source: str
+    target: str
+    context: int
+    steps: int
+    always: Tensors
+
+    def window(self, infer: Infer, given: Floats, begin: int, end: int) -> Floats:
+        """What becomes of the frames from `begin` to `end`, as if all of `given` had gone through at once."""
+        total = given.shape[2]
+        inside = begin >= self.context, end + self.context <= total
+        near = given[:, :, max(0, begin - self.context) : min(total, end + self.context)]
+        made = infer({**self.always, self.source: near, "inside": np.array(inside, np.int64)})[self.target]
+        skip = 0 if inside[0] else begin * self.steps
+        return made[:, :, skip : skip + (end - begin) * self.steps]
+
+
+class Voice:
+    """A voice that is built. `rate` is in samples per second, `hop` the samples in a frame, `scales` are those of the
+    noise in the sound, of length, and of the noise in durations; `unknown` counts the phonemes that it was asked to
+    speak and has not learnt. The card's options: `gain` scales the samples, `speaker` chooses in a voice of many.
+
+    `threads` are for the windows; the text part takes one. Raises ModelDamaged, ManifestFault.
     """
 
-    def __init__(self, built: Built, rung: str | None = None, *, threads: int = 1, speaker: int = 0) -> None:
+    def __init__(self, built: Built, rung: str | None = None, *, threads: int = 1) -> None:
         path = built.file("config", rung)
         try:
             config = json.loads(path.read_bytes())
             self.rate: int = config["rate"]
             self.hop: int = config["hop"]
-            self._symbols: dict[str, list[int]] = config["symbols"]
             self.scales: tuple[float, float, float] = tuple(config["scales"])
-            self._context: dict[str, int] = config["context"]
+            self._symbols: dict[str, list[int]] = config["symbols"]
+            speakers: int = config["speakers"]
+            context: dict[str, int] = config["context"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ModelDamaged(f"{path} cannot be read: {error}", "run `parley models build`") from error
         self.gain = float(built.card.options.get("gain", 1.0))
         self.unknown: Counter[str] = Counter()
-        self._speaker = {"sid": np.array([speaker])}
+        speaker = built.card.options.get("speaker", 0)
+        if speaker not in range(speakers):
+            raise ManifestFault(
+                f"{built.card.path}: `options.speaker` is {speaker!r}", f"it may be 0 to {speakers - 1}"
+            )
         self._text = OrtModel(built.file("text", rung), threads=1)
-        self._flow = OrtModel(built.file("flow", rung), threads=threads)
-        self._decoder = OrtModel(built.file("decoder", rung), threads=threads)
+        flow = OrtModel(built.file("flow", rung), threads=threads)
+        decoder = OrtModel(built.file("decoder", rung), threads=threads)
+        self._always = [{"sid": np.array([speaker])} if "sid" in m.inputs else {} for m in (self._text, flow, decoder)]
+        self.flow = Stretch(flow, "latent", "sound", context["flow"], 1, self._always[1])
+        self.decoder = Stretch(decoder, "sound", "samples", context["decoder"], self.hop, self._always[2])
 
     def speak(self, words: Iterable[SpokenWord], *, rate: float = 1.0, seed: int = 0) -> Iterator[Chunk]:
         """Speaks the words, `rate` times as fast as the voice was taught to. The same seed gives the same sound.
@@ -169,7 +199,7 @@ class Voice:
     def utter(self, ids: Ids, *, rate: float = 1.0, seed: int | Sequence[int] = 0) -> Utterance:
         """Runs the text part. `ids` int64 [N] as `encode` makes them."""
         if not len(ids):
-            return Utterance(self, np.zeros(0, np.int64), np.zeros((1, 1, 0), np.float32))
+            return Utterance(self.flow, self.decoder, np.zeros(0, np.int64), np.zeros((1, 1, 0), np.float32))
         noise = np.random.default_rng(seed)
         spread, pace, wobble = self.scales
         given = {
@@ -179,25 +209,23 @@ class Voice:
             "noise": noise.standard_normal((1, 2, len(ids)), np.float32),
         }
         with self._text.session() as infer:
-            text = infer(self._for(self._text, given))
+            text = infer(given | self._always[0])
         lasts = text["frames"].reshape(-1).astype(np.int64)
         which = np.repeat(np.arange(len(ids)), lasts)
         deviation = np.exp(text["deviation"]) * np.float32(spread)
         latent = noise.standard_normal((len(which), deviation.shape[1]), np.float32).T[None]
-        return Utterance(self, lasts, text["mean"][:, :, which] + latent * deviation[:, :, which])
-
-    def _for(self, model: OrtModel, tensors: dict[str, Any]) -> dict[str, Any]:
-        return tensors | self._speaker if "sid" in model.inputs else tensors
+        return Utterance(self.flow, self.decoder, lasts, text["mean"][:, :, which] + latent * deviation[:, :, which])
 
 
 class Utterance:
     """A piece whose text has been read. `lasts` int64 [N] is the number of frames that each symbol lasts, `until`
     [N + 1] the frame at which each begins and, at the end, how many there are."""
 
-    def __init__(self, voice: Voice, lasts: NDArray[np.int64], latent: NDArray[np.float32]) -> None:
+    def __init__(self, flow: Stretch, decoder: Stretch, lasts: Ids, latent: Floats) -> None:
         self.lasts = lasts
         self.until = np.concatenate(([0], np.cumsum(lasts)))
-        self._voice = voice
+        self._flow = flow
+        self._decoder = decoder
         self._latent = np.ascontiguousarray(latent)
 
     def __len__(self) -> int:
@@ -213,35 +241,19 @@ class Utterance:
         WINDOWS and then LATER for ever; the last takes along a rest of half its size. Whatever they are, the samples
         are the same to 1e-5."""
         sizes = chain(WINDOWS, repeat(LATER)) if windows is None else iter(windows)
-        voice, total = self._voice, len(self)
-        reach = voice._context["decoder"]
+        total, reach = len(self), self._decoder.context
         sound = np.empty_like(self._latent)
         ready, ahead = max(0, begin - reach), 0
-        with voice._flow.session() as flow, voice._decoder.session() as decoder:
+        with self._flow.model.session() as flow, self._decoder.model.session() as decoder:
             while begin < total:
                 size = next(sizes, total)
                 end = total if total - begin <= size * 3 // 2 else begin + size
                 if ready < min(total, end + reach):
                     made = min(total, end + reach + ahead)
-                    sound[:, :, ready:made] = self._window(flow, "flow", self._latent, ready, made)
+                    sound[:, :, ready:made] = self._flow.window(flow, self._latent, ready, made)
                     ready, ahead = made, AHEAD
-                yield self._window(decoder, "decoder", sound, begin, end).reshape(-1)
+                yield self._decoder.window(decoder, sound, begin, end).reshape(-1)
                 begin = end
-
-    def _window(self, infer: Infer, part: str, given: NDArray[np.float32], begin: int, end: int) -> NDArray[np.float32]:
-        """What the part makes of the frames from `begin` to `end`, as if it had been given all of them."""
-        reach = self._voice._context[part]
-        first, past = max(0, begin - reach), min(len(self), end + reach)
-        inside = begin >= reach, end + reach <= len(self)
-        source, target, model, steps = (
-            ("latent", "sound", self._voice._flow, 1)
-            if part == "flow"
-            else ("sound", "samples", self._voice._decoder, self._voice.hop)
-        )
-        tensors = {source: given[:, :, first:past], "inside": np.array(inside, np.int64)}
-        made: NDArray[np.float32] = infer(self._voice._for(model, tensors))[target]
-        skip = 0 if inside[0] else begin * steps
-        return made[:, :, skip : skip + (end - begin) * steps]
 
 
 def limit(samples: Wave) -> Wave:

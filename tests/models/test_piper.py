@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from appliance.errors import SourceFault
+from appliance.errors import ManifestFault, SourceFault
 from appliance.runtime.ort import OrtModel
 from appliance.runtime.phonemes import SpokenWord
 from appliance.runtime.tts import Voice
@@ -162,11 +162,11 @@ def residual(sketch: Sketch, sound: str, width: int, kernel: int) -> str:
     return sound
 
 
-def built(folder: Path, source: Path, config: dict[str, Any]) -> Any:
+def built(folder: Path, source: Path, config: dict[str, Any], speaker: int = 0) -> Any:
     (folder / "config.json").write_text(json.dumps(config))
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    card = SimpleNamespace(options={}, id="tiny")
+    card = SimpleNamespace(options={"speaker": speaker}, id="tiny", path=folder / "tiny.toml")
     piper.build(card, {"voice": source, "config": folder / "config.json"}, out, lambda *_: None)  # type: ignore[arg-type]
     names = {"config": "voice.json"}
     return SimpleNamespace(card=card, folder=out, file=lambda role, rung=None: out / names.get(role, f"{role}.onnx"))
@@ -176,7 +176,7 @@ def built(folder: Path, source: Path, config: dict[str, Any]) -> Any:
 @pytest.mark.parametrize("strides", [(4, 2), (8, 8, 4), (2, 2, 2)])
 def test_a_voice_of_any_size_is_cut_and_says_the_same(tmp_path: Path, strides: tuple[int, ...], speakers: int) -> None:
     source = tiny_voice(tmp_path / "v.onnx", strides, speakers)
-    voice = Voice(built(tmp_path, source, CONFIG | {"num_speakers": speakers}), speaker=speakers - 1)
+    voice = Voice(built(tmp_path, source, CONFIG | {"num_speakers": speakers}, speakers - 1))
     assert voice.hop == np.prod(strides)
     (tmp_path / "whole.onnx").write_bytes(piper.with_noise(source).SerializeToString())
     whole = OrtModel(tmp_path / "whole.onnx")
@@ -203,12 +203,20 @@ def test_a_voice_of_any_size_is_cut_and_says_the_same(tmp_path: Path, strides: t
 
 
 def test_speakers_differ(tmp_path: Path) -> None:
-    made = built(tmp_path, tiny_voice(tmp_path / "v.onnx", speakers=3), CONFIG | {"num_speakers": 3})
+    source, config = tiny_voice(tmp_path / "v.onnx", speakers=3), CONFIG | {"num_speakers": 3}
     words = [SpokenWord("x", "abab")]
     first, other = (
-        np.concatenate([chunk.samples for chunk in Voice(made, speaker=speaker).speak(words)]) for speaker in (0, 2)
+        np.concatenate([chunk.samples for chunk in Voice(built(tmp_path, source, config, speaker)).speak(words)])
+        for speaker in (0, 2)
     )
     assert len(first) != len(other) or not np.allclose(first, other)
+
+
+@pytest.mark.parametrize("speaker", [3, -1, "joe"])
+def test_a_speaker_that_is_not_there_is_refused(tmp_path: Path, speaker: Any) -> None:
+    source, config = tiny_voice(tmp_path / "v.onnx", speakers=3), CONFIG | {"num_speakers": 3}
+    with pytest.raises(ManifestFault, match="speaker"):
+        Voice(built(tmp_path, source, config, speaker))
 
 
 def test_the_same_source_gives_the_same_bytes(tmp_path: Path) -> None:
