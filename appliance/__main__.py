@@ -1,4 +1,7 @@
-"""The `parley` command: reads the arguments and the settings, runs one command, turns a fault into one message."""
+"""The `parley` command: reads the arguments and the settings, runs one command, turns a fault into one message.
+
+Parley's own modules are imported inside the functions: Ctrl-C is handled from the first of them on.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,6 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-
-from appliance import config
-from appliance.commands import bench, demo, doctor, models, speech, turn
-from appliance.errors import Fault
 
 EXIT_CODES = {
     0: "it worked",
@@ -26,6 +25,8 @@ EXIT_CODES = {
 
 
 def parser() -> argparse.ArgumentParser:
+    from appliance.commands import bench, demo, doctor, models, speech, turn
+
     everywhere = argparse.ArgumentParser(add_help=False)
     everywhere.add_argument(
         "--config", type=Path, metavar="FILE", default=argparse.SUPPRESS, help="read these settings (TOML) last"
@@ -47,10 +48,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    args = parser().parse_args(arguments)
     try:
-        code: int = args.run(args, config.load(getattr(args, "config", None)))
-        sys.stdout.flush()
+        return _run(arguments)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         return 130
@@ -58,6 +57,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has left (`parley models list | head -1`); what is still buffered has nowhere to go.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    from appliance import config
+    from appliance.errors import Fault
+
+    args = parser().parse_args(arguments)
+    try:
+        code: int = args.run(args, config.load(getattr(args, "config", None)))
+        sys.stdout.flush()
     except Fault as fault:
         if getattr(args, "debug", False):
             raise

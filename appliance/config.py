@@ -43,8 +43,12 @@ def setting(
 class Audio:
     """The sound card."""
 
-    input: str = setting("", "microphone: a part of its name as `parley doctor` shows it; empty takes the system's default")
-    output: str = setting("", "loudspeaker: a part of its name as `parley doctor` shows it; empty takes the system's default")
+    input: str = setting(
+        "", "microphone: a part of its name as `parley doctor` shows it; empty takes the system's default"
+    )
+    output: str = setting(
+        "", "loudspeaker: a part of its name as `parley doctor` shows it; empty takes the system's default"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Think:
     """The language model."""
 
     system: str = setting(
-        "You are Parley, a helpful voice assistant. Answer in one or two short spoken sentences.",
+        "You are a helpful voice assistant named Parley. Answer in one short sentence.",
         "the system prompt",
     )
     max_tokens: int = setting(80, "tokens in an answer at most", low=1, high=2_048)

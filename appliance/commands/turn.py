@@ -47,8 +47,10 @@ def add(commands: Any, everywhere: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, config: Config) -> int:
     """Returns when it is told to (SIGTERM). Raises DeviceFault when there is no sound card at the start."""
     from appliance.telemetry import log, start_log
+    from firmware.device import Device
 
     start_log(config.log.level)
+    Device(capture=config.audio.input, playback=config.audio.output).close()  # no use in loading models without
     engines = load(config, quiet=not sys.stderr.isatty())
     try:
         asyncio.run(_serve(engines))

@@ -39,7 +39,7 @@ def test_a_room_keeps_the_speech_and_adds_what_a_room_has() -> None:
     heard = in_a_room(tone, 16_000, before=0.5)
     assert np.std(heard[:8_000]) > 0
     assert np.std(heard[:8_000]) < 0.1 * np.std(tone)
-    assert np.corrcoef(heard[8_000:24_000], tone)[0, 1] > 0.95
+    assert np.corrcoef(heard[8_000:24_000], tone)[0, 1] > 0.9
     assert not np.any(np.isnan(in_a_room(np.zeros(100, np.float32), 16_000)))
 
 
