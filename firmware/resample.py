@@ -23,8 +23,8 @@ TRANSITION = 0.125
 PHASES = 1024
 """Filter phases kept at most; rates that need more are served by interpolating between neighbours (-107 dB)."""
 
-BLOCK = 4096
-"""Outputs computed at once: each needs a row of taps and a row of input."""
+BLOCK = 512
+"""Outputs computed at once: each needs a row of taps and a row of input, and they should stay in the cache."""
 
 
 class Resampler:

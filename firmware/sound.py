@@ -78,8 +78,8 @@ class Playback:
     """The queue between `play` and a device that asks for samples, at the device's `rate`.
 
     `take` runs in the device's callback and never waits: nothing here is locked. To flush is to begin a new line; what
-    a late `play` still adds to the old one is never heard. `latency` samples at `rate` lie between taking and hearing;
-    `wait` passes a moment for a caller that has to wait, `capacity` is in seconds.
+    a late `play` still adds to the old one is never heard. `latency` samples at `rate` lie between taking and hearing:
+    the device corrects it. `wait` passes a moment for a caller that has to wait, `capacity` is in seconds.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Playback:
         self.rate = rate
         self.clock = 0
         self._capacity = round(capacity * rate)
-        self._latency = latency
+        self.latency = latency
         self._patience = patience
         self._wait = wait
         self._line = _Line()
@@ -127,7 +127,7 @@ class Playback:
         self._taken += filled
         self.clock += count
         self._history.append((self.clock, self._taken))
-        while self._history and self._history[0][0] <= self.clock - self._latency:
+        while self._history and self._history[0][0] <= self.clock - self.latency:
             self._heard = self._history.popleft()[1]
         return out
 

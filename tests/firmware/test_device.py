@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from firmware import device as device_module
 from firmware.device import Device, ports
 from firmware.fault import DeviceFault
 from firmware.frame import FRAME, RATE, Frame, Pcm
+
+LISTED = device_module._ports
 
 MODULES = (
     "module-native-protocol-unix auth-anonymous=1 socket={run}/native",
@@ -99,8 +102,23 @@ def pitch(sound: Pcm) -> float:
     return float(np.argmax(spectrum)) * RATE / (8 * len(sound))
 
 
+def thrice(test: Callable[..., None]) -> Callable[..., None]:
+    """On a crowded box the server itself may stumble: sound that is wrong for our reasons is wrong every time."""
+
+    @functools.wraps(test)
+    def tried(*args: object, **kwargs: object) -> None:
+        for _ in range(2):
+            try:
+                return test(*args, **kwargs)
+            except AssertionError:
+                continue
+        return test(*args, **kwargs)
+
+    return tried
+
+
 @contextmanager
-def opened(**which: str) -> Iterator[Device]:
+def opened(**which: str | None) -> Iterator[Device]:
     device = Device(**which)  # type: ignore[arg-type]
     try:
         yield device
@@ -110,11 +128,11 @@ def opened(**which: str) -> Iterator[Device]:
 
 @pytest.mark.parametrize("server", [44_100, 48_000], indirect=True)
 @pytest.mark.parametrize("rate", [44_100, 48_000])
+@thrice
 def test_a_tone_comes_back_at_its_pitch_and_whole(
     server: Server, rate: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    listed = device_module._ports
-    monkeypatch.setattr(device_module, "_ports", lambda library: [replace(port, rate=rate) for port in listed(library)])
+    monkeypatch.setattr(device_module, "_ports", lambda library: [replace(port, rate=rate) for port in LISTED(library)])
     heard: list[Frame] = []
     with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
         assert (device.rate, device.capture_rate) == (rate, rate)
@@ -137,6 +155,26 @@ def test_a_tone_comes_back_at_its_pitch_and_whole(
 
 
 @pytest.mark.parametrize("server", [48_000], indirect=True)
+@thrice
+def test_what_is_said_is_heard_to_the_end_before_the_device_closes(server: Server) -> None:
+    """C68: play, drain, close; nothing else keeps the sound alive. No microphone is needed for it."""
+    parec = ["parec", "-d", "spk.monitor", f"--rate={RATE}", "--channels=1", "--format=s16le", "--latency-msec=20"]
+    with subprocess.Popen(parec, stdout=subprocess.PIPE) as recorder:
+        assert recorder.stdout is not None
+        head = recorder.stdout.read(RATE)
+        with opened(capture=None, playback="ALSA:spk") as device:
+            assert list(device.frames()) == []
+            device.play(tone(1.003, 22_050), 22_050)
+            device.drain()
+        time.sleep(0.5)
+        recorder.terminate()
+        sound = np.frombuffer(head + recorder.communicate()[0], np.int16)
+    loud = np.flatnonzero(np.abs(sound.astype(int)) > 500)
+    assert abs((loud[-1] - loud[0]) / RATE - 1.003) < 0.005
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+@thrice
 def test_a_flush_is_heard_at_once(server: Server) -> None:
     """Barge-in: the sound stops within what the card already holds, and nothing more of it is written."""
     with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
@@ -207,10 +245,13 @@ def test_ports_are_listed(server: Server) -> None:
         Device(capture="nowhere")
 
 
+NOW = {"current_time": 5.0, "output_buffer_dac_time": 5.0}
+
+
 class Library:
     """PyAudio with one card that takes only what real ones take; streams deliver when told to."""
 
-    paInt16, paContinue = 8, 0
+    paInt16, paContinue, paOutputUnderflow = 8, 0, 4
 
     def __init__(self, rates: tuple[int, ...] = (44_100, 48_000), channels: int = 2) -> None:
         self.rates, self.channels = rates, channels
@@ -272,7 +313,7 @@ def test_a_card_that_takes_only_its_own_rate_and_channels(library: Library) -> N
     rate, channels = library.rates[0], library.channels
     device = Device()
     device.play(tone(0.1, 22_050), 22_050)
-    played = b"".join(library.callbacks["playback"](None, rate // 100, {}, 0)[0] for _ in range(20))
+    played = b"".join(library.callbacks["playback"](None, rate // 100, NOW, 0)[0] for _ in range(20))
     by_channel = np.frombuffer(played, np.int16).reshape(-1, channels)
     assert (by_channel == by_channel[:, :1]).all()
     for block in np.repeat(tone(1.0, rate), channels).reshape(100, -1):

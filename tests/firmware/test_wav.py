@@ -6,6 +6,7 @@ import struct
 import subprocess
 import sys
 import tracemalloc
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -334,6 +335,8 @@ def test_an_interrupted_writer_leaves_a_valid_file(tmp_path: Path) -> None:
     found = wav.read(path)
     assert len(found.samples) >= 2 * RATE
     assert (found.samples == 7).all()
+    with wave.open(str(path)) as strict:
+        assert strict.getnframes() == 2 * RATE
 
 
 def test_a_writer_that_is_closed_keeps_everything(tmp_path: Path) -> None:
