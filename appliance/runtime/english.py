@@ -29,6 +29,14 @@ REDUCED = _table("""
 """)
 """Words that lose their stress, or keep little of it, in a sentence."""
 
+CORRECTED = _table("""
+    ninety nˈaɪnti|seventy sˈɛvənti|every ˈɛvɹi|everything ˈɛvɹɪθˌɪŋ|everyone ˈɛvɹɪwˌʌn|everybody ˈɛvɹɪbˌɑːdi
+    several sˈɛvɹəl|average ˈævɹɪdʒ|different dˈɪfɹənt|difference dˈɪfɹəns|interest ˈɪntɹɛst|interested ˈɪntɹɛstᵻd
+    interesting ˈɪntɹɛstɪŋ|minute mˈɪnɪt|minutes mˈɪnɪts|amanda ɐmˈændə|zero zˈiəɹoʊ|o'clock əklˈɑːk
+    am ˌeɪˈɛm|pm pˌiːˈɛm
+""")
+"""Words that the lexicon has otherwise than the voice knows them."""
+
 BEFORE_VOWEL = {"the": "ðɪ", "to": "tʊ", "it": "ɪɾ", "at": "æɾ", "get": "ɡˈɛɾ"}
 """Forms in front of a vowel."""
 
@@ -50,6 +58,7 @@ LETTERS = _table("""
 """Names of letters and digits."""
 
 
+FINITE_CUES = _words("he she it who that everyone somebody nobody everybody someone")
 VERB_CUES = _words(
     "to will would can could should may might must shall do does did don't doesn't didn't can't couldn't "
     "won't wouldn't "

@@ -1,7 +1,7 @@
 """Phonemes from an espeak-ng that the user has installed: optional, and a program of its own.
 
-espeak-ng is GPL: Parley neither ships nor links it. Where it is installed, it can be chosen for voices of languages that
-have no lexicon here.
+espeak-ng is GPL: Parley neither ships nor links it. Where it is installed, it can be chosen for voices of languages
+that have no lexicon here.
 """
 
 from __future__ import annotations

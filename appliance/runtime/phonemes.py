@@ -118,14 +118,14 @@ class Phonemiser:
             word = found[n]
             core = word.core.lower() if shouted else word.core
             said = self._in_context(core, word, found[:n], found[n + 1 :], following)
+            if said.endswith(("ɚ", "ɜː")) and not word.pause and following.lstrip("ˈˌ")[:1] in english.VOWELS:
+                said += "ɹ"
             if said:
                 spoken.append(SpokenWord(word.text, said + word.pause))
             following = said or following
         return spoken[::-1]
 
-    def _in_context(
-        self, core: str, word: Word, before: Sequence[Word], after: Sequence[Word], following: str
-    ) -> str:
+    def _in_context(self, core: str, word: Word, before: Sequence[Word], after: Sequence[Word], following: str) -> str:
         key = word.key
         last = bool(word.pause) or not after
         if key in english.REDUCED and not (core.isupper() and len(core) > 1):
@@ -136,9 +136,11 @@ class Phonemiser:
             if key == "a" and word.core == "A" and before:
                 return english.LETTERS["a"]
             return english.REDUCED[key]
+        if key in english.CORRECTED and not (key == "am" and not core.isupper()):
+            return english.CORRECTED[key]
         entry = self._lexicon.get(key)
         if len(entry) > 1:
-            return entry[_reading(entry, before, after, last=last)]
+            return entry[_reading(key, entry, before, after, last=last)]
         return self._say(core)
 
     # --- one word ----------------------------------------------------------------------------------------------
@@ -173,6 +175,8 @@ class Phonemiser:
             return plural(stem)
         if word[-1] == "s" and word[:-1].isupper() and len(word) > 2:
             return plural(spelled(word[:-1]))
+        if lower.endswith(("ies", "ied")) and (stem := self._known(word[:-3] + "y")):
+            return stem + ("z" if lower.endswith("s") else "d")
         if lower.endswith("s") and not lower.endswith("ss") and (stem := self._known(word[:-1])):
             return plural(stem)
         if lower.endswith("es") and (stem := self._known(word[:-2])):
@@ -227,7 +231,7 @@ def past(stem: str) -> str:
     return stem + ("t" if stem.endswith((*english.VOICELESS, "s", "ʃ")) else "d")
 
 
-def _reading(entry: dict[str, str], before: Sequence[Word], after: Sequence[Word], *, last: bool) -> str:
+def _reading(key: str, entry: dict[str, str], before: Sequence[Word], after: Sequence[Word], *, last: bool) -> str:
     """Which of a word's readings its neighbours ask for; "" is the usual one."""
     left = before[-1].key if before and not before[-1].pause else ""
     right = after[0].key if after and not last else ""
@@ -235,7 +239,8 @@ def _reading(entry: dict[str, str], before: Sequence[Word], after: Sequence[Word
         return "None" if last else ""
     if "VBN" in entry and (left in english.PERFECT_CUES or left in english.PAST_CUES):
         return "VBN"
-    verb = left in english.VERB_CUES or (not left and right in english.OBJECT_CUES)
+    cues = english.FINITE_CUES if key.endswith("s") else english.VERB_CUES
+    verb = left in cues or (not left and right in english.OBJECT_CUES)
     if "VERB" in entry and verb:
         return "VERB"
     if left in english.NOUN_CUES:

@@ -59,7 +59,9 @@ def main() -> None:
     arguments.add_argument("whisper", type=Path)
     arguments.add_argument("--sentences", type=Path, default=HERE.parent / "data" / "sentences.txt")
     arguments.add_argument("--noise", action="store_true")
-    arguments.add_argument("--cache", type=Path, help="remembers what was heard of which phonemes; only without --noise")
+    arguments.add_argument(
+        "--cache", type=Path, help="remembers what was heard of which phonemes; only without --noise"
+    )
     arguments.add_argument("--show", type=int, default=0)
     options = arguments.parse_args()
 

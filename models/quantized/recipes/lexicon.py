@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from appliance.runtime.card import Built, Card
-from appliance.runtime.letters import HASH, Letters
+from appliance.runtime.letters import HASH, ORDER, Letters
 from appliance.runtime.lexicon import Lexicon
 from models.quantized.recipes import Check, Progress
 
@@ -33,7 +33,7 @@ Entry = Mapping[str, str | None]
 Pairs = list[tuple[str, tuple[str, ...]]]
 """A word, letter by letter: the letter and the phones it stands for, stress marks in front of their vowel."""
 
-ORDER = 6
+EXACT = False  # logarithms end up in the scores
 SAMPLE = 20_000
 ROUNDS = 5
 _SILENT = math.log(0.02)
@@ -41,6 +41,10 @@ _UNSEEN = -12.0
 _VOWELS = set("AIWOYiuɑɔəɛɪɜᵊᵻʊʌæ")
 _PLAIN = {"A": "eɪ", "I": "aɪ", "W": "aʊ", "O": "oʊ", "Y": "ɔɪ", "ʤ": "dʒ", "ʧ": "tʃ", "\u1d4a": "ə", "ɑ": "ɑː"}
 _TRAINABLE = re.compile(r"[a-z']{2,}")
+
+
+_SHORT_A = re.compile(r"arr|ar[aio](?![aeiouy])")
+"""The spelling of the vowel of "carry" and "Paris", which the lexicons write like that of "scary"."""
 
 
 # --- alignment ---------------------------------------------------------------------------------------------------
@@ -117,6 +121,7 @@ class Aligner:
 
 def respell(pairs: Pairs) -> list[tuple[str, str]]:
     """The same pairs in the voice's symbols: (letter, symbols)."""
+    spelling = "".join(letter for letter, _ in pairs)
     flat = [(i, letter, sound) for i, (letter, sounds) in enumerate(pairs) for sound in sounds]
     out = ["" for _ in pairs]
     vowels = [n for n, (_, _, sound) in enumerate(flat) if sound[-1] in _VOWELS]
@@ -127,6 +132,8 @@ def respell(pairs: Pairs) -> list[tuple[str, str]]:
             continue
         before = flat[n - 1][2] if n else ""
         rest = [sound for _, _, sound in flat[n + 1 :]]
+        if sound[-1] == "ɛ" and rest[:1] == ["ɹ"] and _SHORT_A.match(spelling, i):
+            sound = sound[:-1] + "æ"
         symbols, skip = _symbols(letter, sound, before, rest, first=bool(vowels) and n == vowels[0])
         out[i] += symbols
     return [(letter, symbols) for (letter, _), symbols in zip(pairs, out, strict=True)]
@@ -140,21 +147,29 @@ def _symbols(letter: str, sound: str, before: str, rest: list[str], *, first: bo
     if phone in "ə\u1d4a" and after == "ɹ":
         if stress:
             return stress + "ɜː" + ("ɹ" if vowel_follows else ""), True
+        if first and before == "d" and vowel_follows and rest[1][0] == "ˈ":
+            return "ᵻɹ", True
         return "ɚ" + ("ɹ" if vowel_follows else ""), True
     if phone == "ɜ" and after == "ɹ":
         return stress + "ɜː" + ("ɹ" if vowel_follows else ""), True
-    if phone == "ə" and after == "w" and vowel_follows:
+    if phone == "ə" and after == "w" and vowel_follows and before and rest[1][0] not in "ˈˌ":
         return stress + "uː", True
     if phone == "ə" and not stress:
         return _weak(letter, before, rest, first=first), False
+    if phone == "\u1d4a" and before == "k" and rest == ["l", "i"]:
+        return "", False
     if phone == "i":
-        long = stress or (after and after[-1] not in _VOWELS)
+        long = stress or (after and (after[-1] not in _VOWELS or first))
         return stress + ("iː" if long else "i"), False
     if phone == "u":
         return stress + "uː", False
     if phone == "ɔ":
-        short = letter == "o" and after[-1:] in {"ŋ", "s", "f", "θ"}
+        short = (letter == "o" and after[-1:] in {"ŋ", "s", "f", "θ", "ɡ"}) or (after == "l" and len(rest) > 1)
         return stress + ("ɔ" if short else "ɔː"), False
+    if phone == "ɑ" and letter == "a" and before == "w" and after in {"n", "l"}:
+        return stress + "ɔ", False
+    if phone == "ʧ" and letter == "t" and before == "n" and after[:1] in {"ə", "i", "\u1d4a"}:
+        return "ʃ", False
     if phone == "n" and before == "ʔ":
         return "n\u0329", False
     if phone == "ɪ" and letter == "e" and not stress:
@@ -181,8 +196,8 @@ def _weak(letter: str, before: str, rest: list[str], *, first: bool) -> str:
         return "ᵻ"
     if letter == "e" and rest == ["t"]:
         return "ɪ"
-    if letter == "u" and before == "j" and after == "l":
-        return "ʊ"
+    if letter == "u" and before == "j":
+        return "ʊ" if after == "l" else "uː"
     return "ə"
 
 
@@ -225,11 +240,11 @@ def _smooth(
     backs: list[NDArray[np.float64]] = []
     for n in range(1, order + 1):
         key, history, suffix, raw = tables[n - 1]
-        if n < order:  # a lower order counts in how many contexts a gram was seen, not how often
+        if n < order:  # a lower order counts contexts, not occurrences; only a word's start has none
             above = np.unique(tables[n][2], return_counts=True)
             seen = np.zeros(len(key))
             seen[np.searchsorted(key, above[0])] = above[1]
-            count = np.where(seen > 0, seen, raw)
+            count = np.where(seen > 0, seen, raw if n > 1 else 0)
         else:
             count = raw
         once, twice = float((count == 1).sum()), float((count == 2).sum())
@@ -321,16 +336,26 @@ def lines(spoken: Mapping[str, Mapping[str, str]]) -> list[str]:
     return sorted(rows, key=lambda row: row.split("\t")[0].encode())
 
 
-def build(card: Card, sources: Mapping[str, Path], out: Path, progress: Progress) -> None:
-    """Sources "gold" and "silver": misaki's lexicons as JSON; the first is the more reliable one."""
-    spoken, lessons = graphones(read([sources["gold"], sources["silver"]]), progress)
-    (out / "lexicon.txt").write_text("".join(f"{row}\n" for row in lines(spoken)), "utf-8")
-    progress("training letter-to-sound", 0.75)
-    names, words = numbered(lessons)
-    keys, scores = train(words)
+def write(
+    out: Path,
+    rows: Sequence[str],
+    names: Sequence[tuple[str, str]],
+    keys: NDArray[np.uint64],
+    scores: NDArray[np.float16],
+) -> None:
+    """The four artefacts, into the folder `out`."""
+    (out / "lexicon.txt").write_text("".join(f"{row}\n" for row in rows), "utf-8")
     (out / "graphones.txt").write_text("".join(f"{letter}\t{symbols}\n" for letter, symbols in names), "utf-8")
     np.save(out / "ngram-keys.npy", keys)
     np.save(out / "ngram-scores.npy", scores)
+
+
+def build(card: Card, sources: Mapping[str, Path], out: Path, progress: Progress) -> None:
+    """Sources "gold" and "silver": misaki's lexicons as JSON; the first is the more reliable one."""
+    spoken, lessons = graphones(read([sources["gold"], sources["silver"]]), progress)
+    progress("training letter-to-sound", 0.75)
+    names, words = numbered(lessons)
+    write(out, lines(spoken), names, *train(words))
     progress("done", 1.0)
 
 
