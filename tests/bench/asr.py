@@ -41,9 +41,7 @@ TARGETS = {"whisper-tiny.en": {1.5: 0.40, 3: 0.45, 6: 0.60}, "whisper-base": {1.
 WORDS_TARGET = 0.5
 SPANS = {1.5: (1.2, 1.9), 3: (2.5, 3.5), 6: (5.3, 6.8)}
 CLIPS = 8
-DIGITS = dict(
-    zip("0123456789", ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"], strict=True)
-)
+NUMERALS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def of_length(found: list[Clip], seconds: float) -> list[Clip]:
 
 
 def spelt(text: str) -> list[str]:
-    plain = re.sub(r"[^\w\s']", " ", re.sub(r"\d", lambda digit: f" {DIGITS[digit.group()]} ", text.lower()))
+    plain = re.sub(r"[^\w\s']", " ", re.sub(r"\d", lambda digit: f" {NUMERALS[int(digit.group())]} ", text.lower()))
     return plain.split()
 
 
