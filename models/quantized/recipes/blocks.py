@@ -129,9 +129,8 @@ def _q5_0(tensor: Tensor) -> Blocks:
     raw = _split(tensor, 22)
     fifth: Bytes = np.unpackbits(raw[..., 2:6], axis=-1, bitorder="little")
     scale = _half(raw[..., :2])
-    return Blocks(
-        8, (_nibbles(raw[..., 6:]) | fifth << 4).reshape(tensor.shape), scale, np.full(scale.shape, 16, np.uint8)
-    )
+    q = (_nibbles(raw[..., 6:]) | fifth << 4).astype(np.uint8).reshape(tensor.shape)
+    return Blocks(8, q, scale, np.full(scale.shape, 16, np.uint8))
 
 
 def _q4_k(tensor: Tensor) -> Blocks:

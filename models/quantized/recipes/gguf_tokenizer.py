@@ -45,10 +45,11 @@ def convert(gguf: Gguf) -> tuple[dict[str, Any], dict[str, Any]]:
         for id, (piece, kind) in enumerate(zip(pieces, kinds, strict=True))
         if kind in (_CONTROL, _USER)
     ]
-    return tokenizer, _chat(gguf, pieces)
+    controls = [piece if kind == _CONTROL else "" for piece, kind in zip(pieces, kinds, strict=True)]
+    return tokenizer, _chat(gguf, pieces, controls)
 
 
-def _chat(gguf: Gguf, pieces: list[str]) -> dict[str, Any]:
+def _chat(gguf: Gguf, pieces: list[str], controls: list[str]) -> dict[str, Any]:
     def token(name: str) -> int | None:
         id = gguf.metadata.get(f"tokenizer.ggml.{name}_token_id")
         if id is not None and not (isinstance(id, int) and 0 <= id < len(pieces)):
@@ -57,7 +58,7 @@ def _chat(gguf: Gguf, pieces: list[str]) -> dict[str, Any]:
 
     bos, eos = token("bos"), token("eos")
     ends = {id for id in (eos, token("eot"), token("eom")) if id is not None}
-    ends |= {id for id, piece in enumerate(pieces) if piece in _ENDS}
+    ends |= {id for id, piece in enumerate(controls) if piece in _ENDS}
     return {
         "template": gguf.get("tokenizer.chat_template", str, ""),
         "bos": "" if bos is None else pieces[bos],
