@@ -110,9 +110,7 @@ class Engines:
 
 
 @asynccontextmanager
-async def talk(
-    engines: Engines, sound: Sound, conversation: Conversation, *watchers: Stage
-) -> AsyncIterator[Events]:
+async def talk(engines: Engines, sound: Sound, conversation: Conversation, *watchers: Stage) -> AsyncIterator[Events]:
     """The whole voice loop on one device: what is heard and what is answered, as one stream of events."""
     config = engines.config
     with ExitStack() as stack:

@@ -59,6 +59,8 @@ class DeadlineFault(Fault):
     code = 7
 
     def __init__(self, stage: str, seconds: float) -> None:
-        super().__init__(f"{stage} did not finish within {seconds:.1f} s", "see `parley doctor` for what slows this box")
+        super().__init__(
+            f"{stage} did not finish within {seconds:.1f} s", "see `parley doctor` for what slows this box"
+        )
         self.stage = stage
         self.seconds = seconds

@@ -33,7 +33,7 @@ async def _pump(source: Events, queue: asyncio.Queue[object]) -> None:
     try:
         async for event in source:
             await queue.put(event)
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - it is raised again at the reader
         await queue.put(error)
     else:
         await queue.put(_End)

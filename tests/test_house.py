@@ -32,7 +32,8 @@ DOORS = {
     "tokenizers": ["appliance/runtime/embed.py", "appliance/runtime/tokenizer.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
 }
-"""The places that import each library: one, but that graphs are written in one and cut open in another. numpy is a language here, not a library."""
+"""The places that import each library: one, but that graphs are written in one and cut open in another. numpy is a
+language here, not a library."""
 EVERYWHERE = {"numpy", *PACKAGES}
 
 

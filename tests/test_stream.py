@@ -68,10 +68,13 @@ async def test_leaving_the_block_runs_every_stage_s_clean_up():
 
 
 async def test_leaving_by_an_exception_leaves_no_task():
-    with pytest.raises(KeyError):
+    async def leave() -> None:
         async with line(count(10), passing) as events:
             async for _ in events:
                 raise KeyError
+
+    with pytest.raises(KeyError):
+        await leave()
     assert len(asyncio.all_tasks()) == 1
 
 
@@ -83,10 +86,14 @@ async def test_a_failure_is_raised_at_the_reader_once_and_in_its_place():
             yield event
 
     seen: list[int] = []
-    with pytest.raises(ValueError, match="three"):
+
+    async def read() -> None:
         async with line(count(10), failing, passing) as events:
             async for event in events:
                 seen.append(event.at)
+
+    with pytest.raises(ValueError, match="three"):
+        await read()
     assert seen == [0, 1, 2]
     assert len(asyncio.all_tasks()) == 1
 

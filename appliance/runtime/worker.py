@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
@@ -28,7 +28,7 @@ class Worker:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, lambda: function(*args, **kwargs))
 
-    async def iterate(self, items: Iterator[T]) -> AsyncIterator[T]:
+    async def iterate(self, items: Iterator[T]) -> AsyncGenerator[T, None]:
         """Yields what the iterator yields, each `next` as one call; closes it when the caller leaves."""
         end = object()
         try:

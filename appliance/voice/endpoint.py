@@ -145,7 +145,8 @@ def endpoint(rules: EndpointRules, model: TurnEnd, worker: Worker) -> Stage:
                             pad = rules.check_ms * RATE // 1000 - (event.at + len(event.samples) - found.at)
                             early = asyncio.create_task(worker.call(model.probability, recent.wave(max(0, pad))))
                         case SpeechResumed():
-                            early = _void(early)
+                            _void(early)
+                            early = None
                         case SpeechEnded():
                             yield mark(found.decided, found.turn, "endpoint", "decided")
                 if logic.check:

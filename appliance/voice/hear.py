@@ -31,9 +31,7 @@ from firmware.frame import RATE, Pcm, Wave, to_wave
 
 
 class Recogniser(Protocol):
-    def transcribe(
-        self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = ""
-    ) -> Steps[Hypothesis]: ...
+    def transcribe(self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "") -> Steps[Hypothesis]: ...
 
 
 @dataclass(frozen=True, slots=True)

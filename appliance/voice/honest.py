@@ -1,7 +1,7 @@
 """No claim without a deed: a sentence that says something was done is not spoken when nothing was done.
 
-A small language model says "I have set a timer" as readily as anything else. Until a tool result of the same turn stands
-behind a sentence, a first-person claim of an action is replaced by the truth.
+A small language model says "I have set a timer" as readily as anything else. Until a tool result of the same turn
+stands behind a sentence, a first-person claim of an action is replaced by the truth.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The turn: from the end of speech to the first sound of the answer, against the plain chain.
 
-    python tests/bench turn [--turns 200] [--asr whisper-tiny.en] [--json]
+    python tests/bench/turn.py [--turns 200] [--asr whisper-tiny.en] [--json]
 
 Both sides get the same questions with the same models, one after the other. Parley hears each question in real time.
 The plain chain is given the recording when a 500 ms voice detector would have ended the turn, and then runs
@@ -16,6 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from harness import figures, judged, load, peer, whisper_folder
 from questions import spoken_questions
@@ -69,7 +71,7 @@ def peer_models(engines: Engines, folder: Path) -> dict[str, str]:
     voice = folder / "voice.onnx"
     voice.symlink_to(sources[engines.config.models.voice]["voice"])
     Path(f"{voice}.json").symlink_to(sources[engines.config.models.voice]["config"])
-    return {"asr": str(asr), "voice": str(voice), "gguf": str(sources[engines.config.models.lm]["weights"])}
+    return {"asr": str(asr), "voice": str(voice), "gguf": str(sources[engines.config.models.lm]["model.gguf"])}
 
 
 def run(turns: int, asr: str) -> dict[str, Any]:
@@ -112,19 +114,15 @@ def report(result: dict[str, Any]) -> None:
     print("  plain chain, median ms: silence 500, " + ", ".join(f"{name} {value:.0f}" for name, value in chain.items()))
 
 
-def main(arguments: list[str]) -> dict[str, Any]:
-    parser = argparse.ArgumentParser(prog="bench turn", description=__doc__)
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--asr", default=config.Models().asr)
     parser.add_argument("--json", action="store_true")
-    args = parser.parse_args(arguments)
+    args = parser.parse_args()
     result = run(args.turns, args.asr)
-    if args.json:
-        print(json.dumps(result))
-    else:
-        report(result)
-    return result
+    print(json.dumps(result)) if args.json else report(result)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from appliance.events import Event, Heard, SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, line
-from appliance.voice.endpoint import EndpointRules, Endpointer, endpoint
+from appliance.voice.endpoint import Endpointer, EndpointRules, endpoint
 from firmware.frame import FRAME, RATE
 
 MS = RATE // 1000

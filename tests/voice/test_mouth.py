@@ -34,19 +34,29 @@ def worker():
 
 async def test_a_phrase_that_was_heard_is_remembered_as_it_was_written(worker):
     sound, spoken = Fake(np.zeros(0, np.int16)), Spoken()
-    given = [Phrase(0, 1, " $5, please.", "five dollars, please."), speech(("five", 0.3), ("dollars", 0.6), ("please.", 1))]
+    given = [
+        Phrase(0, 1, " $5, please.", "five dollars, please."),
+        speech(("five", 0.3), ("dollars", 0.6), ("please.", 1)),
+    ]
     async with line(source(*given), mouth(sound, worker, spoken)) as events:
         seen = [event async for event in events]
     assert spoken.text == "$5, please."
-    assert [word for event in seen if isinstance(event, Played) for word in event.words] == ["five", "dollars", "please."]
+    assert [word for event in seen if isinstance(event, Played) for word in event.words] == [
+        "five",
+        "dollars",
+        "please.",
+    ]
     assert np.count_nonzero(sound.output()) == RATE
 
 
 async def test_an_interruption_leaves_the_words_that_were_heard_and_no_sound(worker):
     spoken = Spoken()
     sound = Fake(np.zeros(0, np.int16), tail=None, pace=1.0)
-    listening = asyncio.create_task(asyncio.to_thread(lambda: [None for _ in sound.frames()]))
-    given = [Phrase(0, 1, " one two three", "one two three"), speech(("one", 0.2), ("two", 5.0), ("three", 9.9), seconds=10)]
+    listening = asyncio.get_running_loop().run_in_executor(None, lambda: [None for _ in sound.frames()])
+    given = [
+        Phrase(0, 1, " one two three", "one two three"),
+        speech(("one", 0.2), ("two", 5.0), ("three", 9.9), seconds=10),
+    ]
     async with line(source(*given), mouth(sound, worker, spoken)) as events:
         async for event in events:
             if isinstance(event, Played):
