@@ -108,6 +108,10 @@ precision = "int4"
 chunk = 16
 few = 4
 files = { decode = "decode.onnx", prefill = "prefill.onnx", tokenizer = "tokenizer.json", chat = "chat.json" }
+[rung.single]
+precision = "int4"
+chunk = 16
+files = { decode = "decode.onnx", tokenizer = "tokenizer.json", chat = "chat.json" }
 [options]
 context = 128
 """

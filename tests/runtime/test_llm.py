@@ -20,9 +20,9 @@ VOCABULARY = len(small_gguf.PIECES)
 some_ids = st.lists(st.integers(0, VOCABULARY - 1), min_size=1, max_size=60)
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
-    return LanguageModel.open(small_gguf.built(tmp_path_factory.mktemp("small")), threads=1)
+@pytest.fixture(scope="module", params=["exact", "single"])
+def model(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+    return LanguageModel.open(small_gguf.built(tmp_path_factory.mktemp("small")), threads=1, rung=request.param)
 
 
 @pytest.fixture(scope="module")
@@ -93,10 +93,15 @@ def test_given_up_half_way_it_holds_what_was_read(model: LanguageModel) -> None:
         next(steps)
         steps.close()
         assert decoder.tokens == ids[:16]
-        with pytest.raises(ModelFault, match="nothing has been read"):
-            next(decoder.generate())
         finish(decoder.prefill(ids))
         np.testing.assert_array_equal(decoder.logits, fresh(model, ids))
+
+
+def test_nothing_follows_from_nothing(model: LanguageModel) -> None:
+    with model.session() as decoder:
+        finish(decoder.prefill([]))
+        with pytest.raises(ModelFault, match="nothing has been read"):
+            next(decoder.generate())
 
 
 def test_sessions_do_not_share_a_cache(model: LanguageModel) -> None:
