@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Literal
 
 from appliance.errors import Fault
@@ -15,6 +16,7 @@ from appliance.events import (
     Partial,
     Phrase,
     SpeechResumed,
+    SpeechStarted,
     Transcript,
 )
 from appliance.stream import Events, Stage
@@ -31,7 +33,8 @@ def converse(answering: Answering, conversation: Conversation) -> Stage:
     """Passes on what was heard, and adds what is answered.
 
     A Draft opens an answer behind a closed gate: it prepares the first phrase and has no effect. The Transcript opens
-    the gate, SpeechResumed leaves the scope. Words spoken over an answer end it.
+    the gate, SpeechResumed leaves the scope. Words spoken over an answer end it; while nothing of it has been heard,
+    speech alone does, and what follows belongs to the same question: the turn had been ended too early.
     """
 
     async def stage(events: Events) -> Events:
@@ -55,6 +58,8 @@ class _Session:
         self._conversation = conversation
         self._answer: Answer | None = None
         self._task: asyncio.Task[None] | None = None
+        self._unheard = ""
+        """The words of a turn whose answer was left before anything of it was heard."""
         self.out: asyncio.Queue[Event | None] = asyncio.Queue(DEPTH)
 
     async def listen(self, events: Events) -> None:
@@ -71,27 +76,35 @@ class _Session:
 
     async def _react(self, event: Event) -> None:
         match event:
-            case Partial() if self._speaking_in_another(event):
+            case Partial() if self._answer and self._answer.to.turn != event.turn:
+                await self.leave()
+            case SpeechStarted() if self._answer and not self._answer.spoken.text:
                 await self.leave()
             case Draft():
-                await self._begin(Transcript(event.at, event.turn, event.text, 1.0))
-            case SpeechResumed() | NoSpeech() if self._answer and not self._answer.confirmed.is_set():
+                await self._prepare(Transcript(event.at, event.turn, event.text, 1.0))
+            case SpeechResumed() if self._answer and not self._answer.confirmed.is_set():
                 await self.leave()
             case Transcript():
-                if self._answer is None or (self._answer.to.turn, self._answer.to.text) != (event.turn, event.text):
-                    await self._begin(event)
-                assert self._answer is not None
-                self._answer.confirmed.set()
+                await self._confirm(event)
+            case NoSpeech() if self._unheard:
+                await self._confirm(Transcript(event.at, event.turn, "", 1.0))
             case Failed():
                 await self._excuse(event)
 
-    def _speaking_in_another(self, event: Event) -> bool:
-        return self._answer is not None and self._answer.to.turn != event.turn
-
-    async def _begin(self, words: Transcript) -> None:
+    async def _prepare(self, words: Transcript) -> None:
+        """Begins to answer the words, unless that is being done."""
+        asked = replace(words, text=f"{self._unheard} {words.text}".strip())
+        if self._answer and (self._answer.to.turn, self._answer.to.text) == (asked.turn, asked.text):
+            return
         await self.leave()
-        self._answer = Answer(words)
+        self._answer = Answer(asked)
         self._task = asyncio.create_task(self._run(self._answer))
+
+    async def _confirm(self, words: Transcript) -> None:
+        await self._prepare(words)
+        assert self._answer is not None
+        self._unheard = ""
+        self._answer.confirmed.set()
 
     async def _run(self, answer: Answer) -> None:
         at, turn = answer.to.at, answer.to.turn
@@ -125,7 +138,10 @@ class _Session:
         return answer if answer.confirmed.is_set() else None
 
     async def _close(self, answer: Answer, reason: Literal["complete", "interrupted", "failed"]) -> None:
-        self._conversation.add(answer.to.text, answer.spoken.text)
+        if reason == "interrupted" and not answer.spoken.text:
+            self._unheard = answer.to.text
+        else:
+            self._conversation.add(answer.to.text, answer.spoken.text)
         await self.out.put(Answered(answer.to.at, answer.to.turn, answer.spoken.text, reason))
 
     async def _excuse(self, failure: Failed) -> None:

@@ -155,10 +155,25 @@ async def test_nothing_of_an_old_turn_is_heard_in_a_new_one():
     assert turns.count(2) == 5
 
 
-async def test_an_answer_of_which_nothing_was_heard_does_not_exist():
-    voice = Voice(pace=0.5)
-    _, conversation = await run(voice, Transcript(9, 1, "count", 0.9), 0.02, Partial(50, 2, "", "stop"))
-    assert texts(conversation) == [("user", "count")]
+async def test_what_follows_before_the_answer_was_heard_belongs_to_the_same_question():
+    voice = Voice(pace=0.3)
+    steps = [Transcript(9, 1, "Hello,", 0.9), 0.02, SpeechStarted(50, 2), Draft(90, 2, "how are you?")]
+    seen, conversation = await run(voice, *steps, Transcript(90, 2, "how are you?", 0.9))
+    assert voice.asked == ["Hello,", "Hello, how are you?"]
+    assert texts(conversation)[0] == ("user", "Hello, how are you?")
+    assert [(event.turn, event.reason) for event in seen if isinstance(event, Answered)] == [
+        (1, "interrupted"),
+        (2, "complete"),
+    ]
+
+
+async def test_a_cough_before_the_answer_was_heard_does_not_cost_the_answer():
+    voice = Voice(pace=0.1)
+    steps = [Transcript(9, 1, "hello", 0.9), 0.02, SpeechStarted(50, 2), NoSpeech(70, 2, "no speech")]
+    seen, conversation = await run(voice, *steps)
+    assert isinstance(seen[-1], Answered)
+    assert seen[-1].said == "one two three"
+    assert texts(conversation) == [("user", "hello"), ("assistant", "one two three")]
 
 
 async def test_a_turn_without_words_makes_no_answer():
