@@ -33,9 +33,10 @@ Entry = Mapping[str, str | None]
 Pairs = list[tuple[str, tuple[str, ...]]]
 """A word, letter by letter: the letter and the phones it stands for, stress marks in front of their vowel."""
 
+VERSION = 2
 EXACT = False  # logarithms end up in the scores
-SAMPLE = 20_000
-ROUNDS = 5
+SAMPLE = 10_000
+ROUNDS = 4
 _SILENT = math.log(0.02)
 _UNSEEN = -12.0
 _VOWELS = set("AIWOYiuɑɔəɛɪɜᵊᵻʊʌæ")
@@ -132,7 +133,7 @@ def respell(pairs: Pairs) -> list[tuple[str, str]]:
             continue
         before = flat[n - 1][2] if n else ""
         rest = [sound for _, _, sound in flat[n + 1 :]]
-        if sound[-1] == "ɛ" and rest[:1] == ["ɹ"] and _SHORT_A.match(spelling, i):
+        if sound[-1] == "ɛ" and rest[:1] == ["ɹ"] and any(_SHORT_A.match(spelling, k) for k in (i, i - 1) if k >= 0):
             sound = sound[:-1] + "æ"
         symbols, skip = _symbols(letter, sound, before, rest, first=bool(vowels) and n == vowels[0])
         out[i] += symbols
@@ -152,7 +153,7 @@ def _symbols(letter: str, sound: str, before: str, rest: list[str], *, first: bo
         return "ɚ" + ("ɹ" if vowel_follows else ""), True
     if phone == "ɜ" and after == "ɹ":
         return stress + "ɜː" + ("ɹ" if vowel_follows else ""), True
-    if phone == "ə" and after == "w" and vowel_follows and before and rest[1][0] not in "ˈˌ":
+    if phone == "ə" and after == "w" and vowel_follows and letter == "u":
         return stress + "uː", True
     if phone == "ə" and not stress:
         return _weak(letter, before, rest, first=first), False
