@@ -71,10 +71,10 @@ class OrtModel:
             given = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
             for name, array in given.items():
                 binding.bind_cpu_input(name, array)
-            for name in free:  # anew each time: the shape may change, and the last result belongs to the caller
+            for name in free:  # anew each time: the memory of the last result belongs to the caller
                 binding.bind_output(name, "cpu")
             self._session.run_with_iobinding(binding)
             results = binding.get_outputs()[kept:]
-            return {name: result.numpy().copy() for name, result in zip(free, results, strict=True)}
+            return {name: result.numpy() for name, result in zip(free, results, strict=True)}
 
         return infer
