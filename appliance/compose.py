@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +17,7 @@ from appliance.runtime.asr import Recogniser
 from appliance.runtime.card import Shelf
 from appliance.runtime.embed import Embedder
 from appliance.runtime.llm import LanguageModel
+from appliance.runtime.memory import give_back
 from appliance.runtime.model import finish
 from appliance.runtime.normalise import normalise
 from appliance.runtime.ort import OrtModel
@@ -42,6 +44,9 @@ from firmware.vad import Vad
 
 DEPTH = 64
 """Frames between two stages of the listening line: while one recognition runs, endpointing goes on."""
+
+LOADERS = 2
+"""Models that are loaded at once: half of loading waits for one core."""
 
 Report = Callable[[str, float], None]
 
@@ -103,10 +108,12 @@ class Engines:
             ("voice detection", lambda: self._vad),
             ("embedding", lambda: self.embedder.embed(["ready"])),
         )
-        for number, (what, step) in enumerate(steps):
-            report(what, number / len(steps))
-            step()
-        report("ready", 1.0)
+        with ThreadPoolExecutor(LOADERS) as pool:
+            running = {pool.submit(step): what for what, step in steps}
+            for number, done in enumerate(as_completed(running), start=1):
+                done.result()
+                report(running[done], number / len(steps))
+        give_back()
 
 
 @asynccontextmanager

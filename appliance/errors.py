@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firmware.fault import AudioFault, DeviceFault, Fault
+from firmware.fault import AudioFault, DeviceFault, Fault, StorageFault
 
 __all__ = [
     "AudioFault",
@@ -45,12 +45,6 @@ class ManifestFault(ModelFault):
 
 class SourceFault(ModelFault):
     """The origin of a model could not be fetched, or is not what the manifest says."""
-
-
-class StorageFault(Fault):
-    """The disk is full, read-only or failing."""
-
-    code = 6
 
 
 class DeadlineFault(Fault):

@@ -27,6 +27,12 @@ class AudioFault(Fault):
     code = 3
 
 
+class StorageFault(Fault):
+    """The disk is full, read-only or failing."""
+
+    code = 6
+
+
 class DeviceFault(Fault):
     """The sound card is missing, refused, frozen or gone."""
 

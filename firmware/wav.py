@@ -16,7 +16,7 @@ from typing import BinaryIO, Self
 import numpy as np
 
 from firmware.codec import Kind, open_codec
-from firmware.fault import AudioFault
+from firmware.fault import AudioFault, StorageFault
 from firmware.frame import FRAME, RATE, Frame, Pcm, Wave, to_pcm
 from firmware.resample import Resampler
 from firmware.riff import blocks, layout
@@ -173,7 +173,7 @@ def _open(path: Path) -> Iterator[_Opened]:
 
 
 def write(path: str | Path, samples: Pcm | Wave, rate: int = RATE) -> None:
-    """Writes mono [n], int16 or float in [-1, 1], as a 16-bit WAV: complete, or not at all. Raises AudioFault."""
+    """Writes mono [n], int16 or float in [-1, 1], as a 16-bit WAV: complete, or not at all. Raises StorageFault."""
     path = Path(path)
     pcm = to_pcm(samples)
     part = path.with_name(f".{path.name}.{token_hex(4)}.part")
@@ -193,7 +193,7 @@ def write(path: str | Path, samples: Pcm | Wave, rate: int = RATE) -> None:
 
 class Writer:
     """Writes a mono 16-bit WAV as the sound arrives. Its header is put right after each second of sound, so that the
-    file is valid whenever the writing stops. Raises AudioFault."""
+    file is valid whenever the writing stops. Raises StorageFault."""
 
     def __init__(self, path: str | Path, rate: int = RATE) -> None:
         self.path, self.rate = Path(path), rate
@@ -250,5 +250,5 @@ def _header(rate: int, size: int) -> bytes:
     )
 
 
-def _unwritable(path: Path, error: OSError) -> AudioFault:
-    return AudioFault(f"{path} cannot be written: {error.strerror}", "choose another place, or make room")
+def _unwritable(path: Path, error: OSError) -> StorageFault:
+    return StorageFault(f"{path} cannot be written: {error.strerror}", "choose another place, or make room")

@@ -50,7 +50,7 @@ def _play(chunks: Iterable[Wave], rate: int, config: Config) -> None:
     """Raises DeviceFault when there is no loudspeaker."""
     from firmware.device import Device
 
-    device = Device(capture=config.audio.input, playback=config.audio.output)
+    device = Device(capture=None, playback=config.audio.output)
     try:
         for samples in chunks:
             device.play(samples, rate)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from firmware import wav
-from firmware.fault import AudioFault
+from firmware.fault import AudioFault, StorageFault
 from firmware.frame import FRAME, RATE, Pcm
 
 fuzz = settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -310,9 +310,9 @@ def test_write_is_whole_or_nothing(tmp_path: Path) -> None:
     wav.write(path, sine())
     assert same(wav.read(path).samples, sine(), 0)
     before = path.read_bytes()
-    with pytest.raises(AudioFault, match="cannot be written"):
+    with pytest.raises(StorageFault, match="cannot be written"):
         wav.write(tmp_path / "no" / "out.wav", sine())
-    with pytest.raises(AudioFault):
+    with pytest.raises(StorageFault):
         wav.write(tmp_path, sine())
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["out.wav"]
@@ -349,7 +349,7 @@ def test_a_writer_that_is_closed_keeps_everything(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_a_full_disk_is_a_fault() -> None:
-    with pytest.raises(AudioFault, match="No space left"), wav.Writer("/dev/full") as writer:
+    with pytest.raises(StorageFault, match="No space left"), wav.Writer("/dev/full") as writer:
         writer.push(sine(seconds=30))
 
 
