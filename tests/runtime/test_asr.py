@@ -145,6 +145,13 @@ def test_a_changed_tail_stays_open() -> None:
     assert agreement.update(heard("turn on the lighter please")) == ("Turn on, the", "lighter please")
 
 
+def test_words_that_moved_are_not_committed_twice() -> None:
+    agreement = Agreement()
+    for text in ("turn on the", "turn on the", "please turn on the light", "please turn on the light"):
+        committed, _ = agreement.update(heard(text))
+    assert committed == "turn on the"
+
+
 # --- the decoder, on a network that says what it is told --------------------------------------------------------------
 
 SPECIAL = ["<|endoftext|>", "<|startoftranscript|>", "<|en|>", "<|de|>", "<|translate|>", "<|transcribe|>"]

@@ -44,6 +44,14 @@ def test_filters_have_unit_area_and_cover_the_range_in_order() -> None:
     assert (found.max(axis=1) > 0).all()
 
 
+def test_low_filters_are_evenly_spaced_in_hertz() -> None:
+    """Below 1 kHz a mel is 200 / 3 Hz; 8 kHz is 15 + 27 * log(8) / log(6.4) of them, in 81 steps."""
+    step = (15 + 27 * np.log(8) / np.log(6.4)) / 81 * 200 / 3
+    low = filters(80)[4:24]
+    centres = (low * np.arange(WINDOW // 2 + 1) * 16_000 / WINDOW).sum(axis=1) / low.sum(axis=1)
+    np.testing.assert_allclose(centres, step * np.arange(5, 25), atol=4)
+
+
 def test_a_tone_lands_in_the_band_that_holds_it() -> None:
     tone = np.sin(2 * np.pi * 1000 * np.arange(16_000) / 16_000).astype(np.float32)
     band = int(log_mel(tone)[:, 50].argmax())
