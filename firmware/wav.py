@@ -173,9 +173,14 @@ def _open(path: Path) -> Iterator[_Opened]:
 
 
 def write(path: str | Path, samples: Pcm | Wave, rate: int = RATE) -> None:
-    """Writes mono [n], int16 or float in [-1, 1], as a 16-bit WAV: complete, or not at all. Raises StorageFault."""
+    """Writes mono [n], int16 or float in [-1, 1], as a 16-bit WAV: complete, or not at all. A link is followed; a
+    device or a pipe is written to and stays what it is. Raises StorageFault."""
     path = Path(path)
     pcm = to_pcm(samples)
+    if path.exists() and not path.is_file():
+        _write_into(path, _header(rate, 2 * len(pcm)) + pcm.astype("<i2").tobytes())
+        return
+    path = path.resolve()
     part = path.with_name(f".{path.name}.{token_hex(4)}.part")
     try:
         with part.open("xb") as file:
@@ -189,6 +194,14 @@ def write(path: str | Path, samples: Pcm | Wave, rate: int = RATE) -> None:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
+
+
+def _write_into(path: Path, data: bytes) -> None:
+    try:
+        with path.open("wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 class Writer:

@@ -44,6 +44,8 @@ def run(args: argparse.Namespace, config: Config) -> int:
         out.print("[red]no words were recognised[/]: run `parley doctor` and `parley models verify`")
         return 1
     print_waterfall(turns.answered[-1])
+    if args.output == ANSWER:
+        ANSWER.parent.mkdir(exist_ok=True)
     write_sound(args.output, sound, RATE)
     out.print(f"\nThe spoken answer ({len(sound) / RATE:.1f} s): [bold]{escape(str(args.output))}[/]")
     offer_live(config)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from appliance.errors import AudioFault, StorageFault
+from appliance.errors import AudioFault
 from firmware import wav
 from firmware.frame import Pcm, Wave
 
@@ -34,10 +34,6 @@ def recording(path: Path) -> Iterator[Path]:
 def write_sound(path: Path, samples: Pcm | Wave, rate: int) -> None:
     """A WAV that is written whole or not at all."""
     if path != PIPE:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StorageFault(f"{path.parent} cannot be made: {error.strerror}", "name another place") from error
         wav.write(path, samples, rate)
         return
     with tempfile.TemporaryDirectory(prefix="parley-") as folder:

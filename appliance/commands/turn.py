@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from appliance.commands.console import command, print_json, progress_bars
 from appliance.commands.files import recording, text_of, write_sound
 from appliance.config import Config
-from appliance.errors import DeviceFault
+from appliance.errors import ConfigFault, DeviceFault
 
 if TYPE_CHECKING:
     from appliance.compose import Engines
@@ -158,7 +158,10 @@ def chat(args: argparse.Namespace, config: Config) -> int:
 
     engines, conversation = engines_of(config), Conversation()
     if args.text:
-        asyncio.run(_answer(engines, conversation, text_of(args.text), args.json))
+        asked = text_of(args.text).strip()
+        if not asked:
+            raise ConfigFault("the question is empty", "write it behind `parley chat`, or nothing for a conversation")
+        asyncio.run(_answer(engines, conversation, asked, args.json))
         return 0
     prompt = "> " if sys.stdin.isatty() else ""
     while True:

@@ -53,7 +53,7 @@ class Options:
 
     margin: float = 1.0
     block: int = 4
-    period: int = 40
+    period: int = 20
     rate: float = 8.0
     no_speech: float = 0.6
     unsure: float = -0.8

@@ -20,21 +20,18 @@ _RANGE = 8.0  # what lies more than 8 (log10 of power) below the loudest point c
 Mel = NDArray[np.float32]
 
 
-def _hertz_to_mel(hertz: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Slaney's scale: linear below 1 kHz, logarithmic above."""
-    log = 15.0 + 27.0 * np.log(np.maximum(hertz, 1.0) / 1000.0) / np.log(6.4)
-    return np.where(hertz < 1000.0, 3.0 * hertz / 200.0, log)
+_TOP = 15.0 + 27.0 * np.log(RATE / 2000.0) / np.log(6.4)  # half the rate, in mel
 
 
 def _mel_to_hertz(mel: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Slaney's scale: linear below 1 kHz, exponential above."""
     return np.where(mel < 15.0, 200.0 * mel / 3.0, 1000.0 * np.exp(np.log(6.4) * (mel - 15.0) / 27.0))
 
 
 @cache
 def filters(bands: int) -> Mel:
     """Triangular filters of unit area, float32 [bands, BINS], 0 to 8 kHz."""
-    top = _hertz_to_mel(np.array(RATE / 2.0))
-    edges = _mel_to_hertz(np.linspace(0.0, top, bands + 2))
+    edges = _mel_to_hertz(np.linspace(0.0, _TOP, bands + 2))
     bins = np.linspace(0.0, RATE / 2.0, BINS)
     rising = (bins - edges[:-2, None]) / (edges[1:-1] - edges[:-2])[:, None]
     falling = (edges[2:, None] - bins) / (edges[2:] - edges[1:-1])[:, None]

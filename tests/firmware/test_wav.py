@@ -305,6 +305,17 @@ def test_a_long_recording_is_not_held_in_memory(tmp_path: Path) -> None:
     assert peak < 50_000_000
 
 
+def test_a_device_stays_a_device_and_a_link_a_link(tmp_path: Path) -> None:
+    with pytest.raises(StorageFault, match="No space left"):
+        wav.write("/dev/full", sine())
+    assert Path("/dev/full").is_char_device()
+    target, link = tmp_path / "target.wav", tmp_path / "link.wav"
+    link.symlink_to(target)
+    wav.write(link, sine())
+    assert link.is_symlink()
+    assert same(wav.read(target).samples, sine(), 0)
+
+
 def test_write_is_whole_or_nothing(tmp_path: Path) -> None:
     path = tmp_path / "out.wav"
     wav.write(path, sine())
