@@ -75,6 +75,11 @@ def of_length(found: list[Clip], seconds: float) -> list[Clip]:
     return [clip for clip in found if low <= len(clip.wave) / RATE <= high and not clip.name.startswith("fsdd")][:CLIPS]
 
 
+def thinned(found: list[Clip], every: int) -> list[Clip]:
+    """All sentences with a transcript, and every n-th of the other recordings."""
+    return [clip for number, clip in enumerate(found) if len(clip.words.split()) > 3 or number % every == 0]
+
+
 def spelt(text: str) -> list[str]:
     plain = re.sub(r"[^\w\s']", " ", re.sub(r"\d", lambda digit: f" {NUMERALS[int(digit.group())]} ", text.lower()))
     return plain.split()
@@ -212,7 +217,7 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int, default=3, help="of the latencies; 0: none")
     arguments.add_argument("--threads", type=int, default=2)
     arguments.add_argument("--words", action="store_true")
-    arguments.add_argument("--every", type=int, default=1, help="words and agreement of every n-th recording only")
+    arguments.add_argument("--every", type=int, default=1, help="words of every n-th recording, beside all sentences")
     arguments.add_argument("--agreement", action="store_true")
     arguments.add_argument("--audio", type=Path, default=ROOT.parent / "shared/audio")
     arguments.add_argument("--json", action="store_true")
@@ -229,9 +234,9 @@ def main() -> None:
             with faster_whisper(shelf, built, "int8", given.threads) as ask:
                 result["latency"] = latency(built, ask, chosen, given.rounds, given.threads)
         if given.words:
-            result["words"] = words(built, found[:: given.every], given.threads)
+            result["words"] = words(built, thinned(found, given.every), given.threads)
         if given.agreement:
-            sample = [clip for clip in found[:: given.every] if not clip.name.startswith(("s2i", "fsdd", "wake"))]
+            sample = [clip for clip in found if not clip.name.startswith(("s2i", "fsdd", "wake"))]
             with faster_whisper(shelf, built, "float32", given.threads) as ask:
                 result["agreement"] = agreement(built, ask, sample, given.threads)
         results[id] = result
