@@ -95,7 +95,9 @@ class Engines:
     @property
     def think_rules(self) -> ThinkRules:
         think = self.config.think
-        return ThinkRules(think.system, think.history_tokens, think.max_tokens, self.config.deadlines.think)
+        return ThinkRules(
+            think.system, think.history_tokens, think.max_tokens, think.sentences, self.config.deadlines.think
+        )
 
     def warm(self, report: Report = lambda what, fraction: None) -> None:
         """Loads every model and runs each once, so that the first turn costs no more than the next."""

@@ -85,6 +85,7 @@ class Think:
         "the system prompt",
     )
     max_tokens: int = setting(80, "tokens in an answer at most", low=1, high=2_048)
+    sentences: int = setting(1, "sentences in an answer at most: a small model goes astray in the next", low=1, high=50)
     temperature: float = setting(0.0, "sampling temperature; 0 takes the likeliest token", low=0, high=2)
     history_tokens: int = setting(400, "tokens of past conversation kept in the prompt", low=0, high=4_096)
     threads: int = setting(2, "threads of the language model", low=1, high=64)

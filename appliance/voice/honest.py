@@ -27,8 +27,8 @@ _DOINGS = (
 _CLAIM = re.compile(
     rf"\bI(?:'ve| have|'d| had)?(?: just| now| already| successfully)* (?:{_DEEDS})\b"
     rf"|\bI(?:'m| am)(?: just| now| already)* (?:{_DOINGS})\b"
-    rf"|\bI(?:'ll| will| shall)(?: just| now)* (?:set|start|stop|turn|switch|open|close|lock|unlock|send|call|text|book"
-    rf"|order|reserve|schedule|buy|cancel|add|delete|remove|save|update|change|play|pause|create|remind|notify)\b"
+    rf"|\bI(?:'ll| will| shall| can)(?: just| now)* (?:set|start|stop|turn|switch|open|close|lock|unlock|send|call|text"
+    rf"|book|order|reserve|schedule|buy|cancel|add|delete|remove|save|update|change|play|pause|create|remind|notify)\b"
     rf"|^\s*(?:\w+ ){{1,4}}(?:has|have|is|are)(?: now| been| just| already)+ (?:{_DEEDS})\b"
     rf"|^\s*(?:okay, |ok, |sure, |done[,.!] )?(?:timer|alarm|reminder|message|order|call|light|lights|music)s? "
     rf"(?:{_DEEDS})\b",
@@ -37,7 +37,7 @@ _CLAIM = re.compile(
 
 
 def claims_a_deed(text: str) -> bool:
-    """Whether the sentence says, in the first person or by its result, that the box acted or is acting."""
+    """Whether the sentence says, in the first person or by its result, that the box acted, acts or will."""
     return _CLAIM.search(text.replace("’", "'")) is not None
 
 

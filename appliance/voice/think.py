@@ -20,19 +20,21 @@ class Writer(Protocol):
         """Tokens that the messages take in a prompt."""
         ...
 
-    def write(self, messages: Sequence[Message], budget: int) -> Iterator[str]:
-        """Pieces of the reply, at most `budget` tokens; each `next` is one bounded step, and may yield ""."""
+    def write(self, messages: Sequence[Message], budget: int, sentences: int) -> Iterator[str]:
+        """Pieces of the reply, about `budget` tokens and `sentences` at most; each `next` is one bounded step, and may
+        yield ""."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class ThinkRules:
     """`system` is the stable first part of every prompt; `history_tokens` bounds what is quoted of the conversation,
-    `answer_tokens` the reply; `deadline_s` bounds the wait for each piece."""
+    `answer_tokens` and `answer_sentences` the reply; `deadline_s` bounds the wait for each piece."""
 
     system: str
     history_tokens: int = 400
     answer_tokens: int = 80
+    answer_sentences: int = 1
     deadline_s: float = 10.0
 
 
@@ -58,7 +60,7 @@ def think(writer: Writer, conversation: Conversation, worker: Worker, rules: Thi
             yield mark(event.at, event.turn, "think", "start")
             first = True
             messages = prompt(rules, conversation, event.text, writer)
-            pieces = worker.iterate(writer.write(messages, rules.answer_tokens))
+            pieces = worker.iterate(writer.write(messages, rules.answer_tokens, rules.answer_sentences))
             try:
                 while True:
                     async with within("think", rules.deadline_s):

@@ -17,6 +17,9 @@ from appliance.telemetry import log
 from appliance.voice.conversation import Message
 
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)]*\s*$")
+_NEXT_SENTENCE = re.compile(
+    r"(?<!\b[A-Z])(?<!\b(?:Dr|Mr|Ms|St|vs))(?<!\bMrs)(?<!\d)[.!?…]+[\"'”’)]*\s+[\"'“(]?[^\W\d_a-z]"
+)
 
 
 class Writer:
@@ -54,14 +57,16 @@ class Writer:
             except (StorageFault, OSError) as error:
                 log("prefix not kept", reason=str(error))
 
-    def write(self, messages: Sequence[Message], budget: int) -> Iterator[str]:
-        """Pieces of the reply; "" stands for a step that made no text. Behind `budget` tokens the reply ends with its
-        sentence, behind half as many again wherever it is."""
+    def write(self, messages: Sequence[Message], budget: int, sentences: int) -> Iterator[str]:
+        """Pieces of the reply; "" stands for a step that made no text. The reply ends where a sentence too many would
+        begin; behind `budget` tokens with the sentence it is in, behind half as many again wherever it is."""
         for _ in self._decoder.prefill(self._model.chat.prompt(messages)):
             yield ""
         text = ""
         for number, token in enumerate(self._decoder.generate(self._sampling, budget=budget + budget // 2), start=1):
             text += token.text
+            if len(_NEXT_SENTENCE.findall(text)) >= sentences:
+                return
             yield token.text
             if number >= budget and _SENTENCE_END.search(text):
                 return

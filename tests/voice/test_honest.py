@@ -17,6 +17,7 @@ from appliance.voice.honest import TRUTH, claims_a_deed, honest
         "I am setting an alarm.",
         "I'll send the message right away.",
         "I will remind you at five.",
+        "I can turn on the kitchen light.",
         "Timer set for ten minutes.",
         "Okay, lights turned off.",
         "Your order has been placed.",

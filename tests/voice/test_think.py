@@ -19,7 +19,7 @@ class Words:
     def count(self, messages: Sequence[Message]) -> int:
         return sum(len(message.text.split()) for message in messages)
 
-    def write(self, messages: Sequence[Message], budget: int) -> Iterator[str]:
+    def write(self, messages: Sequence[Message], budget: int, sentences: int) -> Iterator[str]:
         yield ""
         yield from (f" {word}" for word in messages[-1].text.split()[:budget])
 
