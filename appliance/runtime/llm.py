@@ -37,8 +37,8 @@ FEW = 24
 """Tokens up to which the decode graph is the quicker one (75 against 90 ms of processor time), where both are there."""
 
 SPIN = 20
-"""Microseconds that the second thread waits busily: on busy cores a decode step then costs 23 ms (22 without, 33 when it
-spins for ever), and the gaps between the products are shorter than that."""
+"""Microseconds that the second thread waits busily. On busy cores a decode step then takes 23 ms (22 without, 33 when
+it spins for ever); the gaps between the products are shorter than that."""
 
 End = Literal["eos", "stop", "budget", "loop", "context"]
 

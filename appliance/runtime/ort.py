@@ -20,7 +20,7 @@ class OrtModel:
     """One ONNX graph on the CPU provider.
 
     `threads` counts intra-op threads. They do not spin: with several sessions in one process on few cores, a spinning
-    pool slows every other session (2.9 against 12.8 ms for the same matrix product, measured), and on busy cores itself.
+    pool slows others (2.9 against 12.8 ms for the same matrix product, measured), and itself on busy cores.
     `spin` lets them wait busily for that many microseconds between the products of a call, never between calls.
     """
 

@@ -216,9 +216,8 @@ def measure(id: str, rung: str, threads: int, rounds: int, answer: int) -> dict[
 
 
 def show(results: dict[str, Any]) -> None:
-    print(
-        f"{results['model']}, {results['threads']} threads, load {results['load']:.1f} to {results['load after']:.1f}"
-    )
+    title = f"{results['model']} ({results['rung']}), {results['threads']} threads"
+    print(f"{title}, load {results['load']:.1f} to {results['load after']:.1f}")
     print("llama.cpp: GGML_NATIVE off, AVX512/VNNI/BF16 on, no AMX. Seconds, median (P95).")
     for name, what in (
         ("prefill", f"prefill of {PROMPT}"),
