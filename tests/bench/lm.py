@@ -196,12 +196,7 @@ def measure(id: str, rung: str, threads: int, rounds: int, answer: int) -> dict[
     built = shelf.built(id)
     rung = rung or built.card.default_rung
     (source,) = default_store(shelf).fetch(built.card, lambda *_: None).values()
-    results: dict[str, Any] = {
-        "model": id,
-        "threads": threads,
-        "rounds": rounds,
-        "load": load(),
-    }
+    results: dict[str, Any] = {"model": id, "rung": rung, "threads": threads, "rounds": rounds, "load": load()}
     results["memory"] = memory(built, rung)
     model = LanguageModel.open(built, threads=threads, rung=rung)
     with named(source) as gguf, model.session() as decoder:
