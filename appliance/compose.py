@@ -26,7 +26,7 @@ from appliance.runtime.tts import Voice
 from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage, line
-from appliance.voice.conversation import Conversation, Message
+from appliance.voice.conversation import Conversation, Message, Role
 from appliance.voice.ears import ears
 from appliance.voice.endpoint import EndpointRules, endpoint
 from appliance.voice.hear import HearRules, hear
@@ -95,16 +95,17 @@ class Engines:
     @property
     def think_rules(self) -> ThinkRules:
         think = self.config.think
-        return ThinkRules(
-            think.system, think.history_tokens, think.max_tokens, think.sentences, self.config.deadlines.think
-        )
+        roles: tuple[Role, ...] = ("user", "assistant")
+        examples = (Message(roles[number % 2], text) for number, text in enumerate(think.examples))
+        opening = (Message("system", think.system), *examples)
+        return ThinkRules(opening, think.history_tokens, think.max_tokens, think.sentences, self.config.deadlines.think)
 
     def warm(self, report: Report = lambda what, fraction: None) -> None:
         """Loads every model and runs each once, so that the first turn costs no more than the next."""
         noise = np.random.default_rng(0).normal(0, 0.01, RATE).astype(np.float32)
         steps: tuple[tuple[str, Callable[[], object]], ...] = (
             ("recognition", lambda: finish(self.recogniser.transcribe(noise, language=self.config.hear.language))),
-            ("language model", lambda: self.writer.prepare([Message("system", self.config.think.system)])),
+            ("language model", lambda: self.writer.prepare(self.think_rules.opening)),
             ("voice", lambda: list(self.speaker.say("Ready when you are."))),
             ("end of turn", lambda: self.turn_end.probability(noise)),
             ("voice detection", lambda: self._vad),

@@ -36,7 +36,7 @@ class EndpointRules:
     stop_threshold: float = 0.35
     min_speech_ms: int = 90
     preroll_ms: int = 300
-    pause_ms: int = 100
+    pause_ms: int = 40
     check_ms: int = 200
     recheck_ms: int = 200
     hold_ms: int = 1200

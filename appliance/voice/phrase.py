@@ -21,7 +21,7 @@ class PhraseRules:
 
     first_words: int = 2
     weak: int = 60
-    first_hold: int = 70
+    first_hold: int = 45
     hold: int = 180
 
 

@@ -28,10 +28,10 @@ class Writer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ThinkRules:
-    """`system` is the stable first part of every prompt; `history_tokens` bounds what is quoted of the conversation,
+    """`opening` is the stable first part of every prompt; `history_tokens` bounds what is quoted of the conversation,
     `answer_tokens` and `answer_sentences` the reply; `deadline_s` bounds the wait for each piece."""
 
-    system: str
+    opening: tuple[Message, ...]
     history_tokens: int = 400
     answer_tokens: int = 80
     answer_sentences: int = 1
@@ -39,14 +39,14 @@ class ThinkRules:
 
 
 def prompt(rules: ThinkRules, conversation: Conversation, asked: str, writer: Writer) -> list[Message]:
-    """The messages of one turn: the system prompt always, then as much of the latest conversation as the budget
+    """The messages of one turn: the opening always, then as much of the latest conversation as the budget
     holds, then the question. Whole exchanges are dropped, oldest first."""
     history = list(conversation.messages)
     while history and writer.count(history) > rules.history_tokens:
         history.pop(0)
         while history and history[0].role != "user":
             history.pop(0)
-    return [Message("system", rules.system), *history, Message("user", asked)]
+    return [*rules.opening, *history, Message("user", asked)]
 
 
 def think(writer: Writer, conversation: Conversation, worker: Worker, rules: ThinkRules) -> Stage:

@@ -50,7 +50,7 @@ def cut(pieces: Iterable[str], rules: PhraseRules | None = None) -> list[str]:
 @pytest.mark.parametrize("marked", TABLE)
 def test_boundaries(marked: str) -> None:
     expected = [part for part in marked.replace(".| It", ". |It").split("|") if part]
-    assert cut([marked.replace("|", "")]) == expected
+    assert cut([marked.replace("|", "")], PhraseRules(first_hold=70)) == expected
 
 
 @settings(max_examples=300, deadline=None)

@@ -12,6 +12,8 @@ from appliance.voice.conversation import Conversation, Message
 from appliance.voice.think import ThinkRules, prompt, think
 from appliance.voice.turn import once
 
+SYSTEM = Message("system", "be brief")
+
 
 class Words:
     """Counts words for tokens, and replies with what it was asked."""
@@ -29,8 +31,8 @@ def test_the_prompt_holds_the_system_message_whole_exchanges_and_the_question(le
     conversation = Conversation()
     for asked, said in lengths:
         conversation.add("q " * asked, ("a " * said).strip())
-    messages = prompt(ThinkRules("be brief", history_tokens=100), conversation, "why?", Words())
-    assert messages[0] == Message("system", "be brief")
+    messages = prompt(ThinkRules((SYSTEM,), history_tokens=100), conversation, "why?", Words())
+    assert messages[0] == SYSTEM
     assert messages[-1] == Message("user", "why?")
     history = messages[1:-1]
     assert Words().count(history) <= 100
@@ -40,7 +42,7 @@ def test_the_prompt_holds_the_system_message_whole_exchanges_and_the_question(le
 
 async def test_the_reply_comes_in_pieces_and_steps_without_text_are_not_events():
     worker = Worker("think")
-    stages = think(Words(), Conversation(), worker, ThinkRules(""))
+    stages = think(Words(), Conversation(), worker, ThinkRules(()))
     try:
         async with line(once(Transcript(5, 1, "one two three", 0.9)), stages) as events:
             pieces = [event.text async for event in events if isinstance(event, Token)]
