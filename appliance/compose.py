@@ -27,7 +27,7 @@ from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage, line
 from appliance.voice.conversation import Conversation, Message, Role
-from appliance.voice.ears import ears
+from appliance.voice.ears import ears, half_duplex
 from appliance.voice.endpoint import EndpointRules, endpoint
 from appliance.voice.hear import HearRules, hear
 from appliance.voice.honest import honest
@@ -120,8 +120,11 @@ class Engines:
 
 
 @asynccontextmanager
-async def talk(engines: Engines, sound: Sound, conversation: Conversation, *watchers: Stage) -> AsyncIterator[Events]:
-    """The whole voice loop on one device: what is heard and what is answered, as one stream of events."""
+async def talk(
+    engines: Engines, sound: Sound, conversation: Conversation, *watchers: Stage, duplex: str = "full"
+) -> AsyncIterator[Events]:
+    """The whole voice loop on one device: what is heard and what is answered, as one stream of events. `duplex` is
+    "half" where the microphone hears the loudspeaker and nothing cancels it."""
     config = engines.config
     with ExitStack() as stack:
         workers = {name: Worker(name) for name in ("ears", "turn end", "hear", "think", "say", "mouth")}
@@ -139,7 +142,8 @@ async def talk(engines: Engines, sound: Sound, conversation: Conversation, *watc
             hear(engines.recogniser, workers["hear"], hear_rules(config)),
             converse(answering, conversation),
         )
-        source = ears(sound.frames(), vad, workers["ears"])
+        frames = sound.frames() if duplex == "full" else half_duplex(sound.frames(), sound)
+        source = ears(frames, vad, workers["ears"])
         async with line(source, *stages, *watchers, depth=DEPTH) as events:
             yield events
 

@@ -49,6 +49,11 @@ class Audio:
     output: str = setting(
         "", "loudspeaker: a part of its name as `parley doctor` shows it; empty takes the system's default"
     )
+    duplex: str = setting(
+        "half",
+        "half: deaf while it speaks, since nothing cancels the echo yet; full: for a headset, or a card that does",
+        choices=("half", "full"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

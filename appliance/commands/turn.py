@@ -77,7 +77,7 @@ async def _serve(engines: Engines) -> None:
                 device = Device(capture=audio.input, playback=audio.output, at=at)
                 log("listening", microphone=device.source.id, loudspeaker=device.sink.id)
                 opened, failures = True, 0
-                at = await converse(engines, device, conversation, telemetry, show)
+                at = await converse(engines, device, conversation, telemetry, show, audio.duplex)
             except DeviceFault as fault:
                 if not opened:
                     raise
@@ -92,12 +92,13 @@ async def converse(
     conversation: Conversation,
     telemetry: Telemetry,
     show: Callable[[Event], object],
+    duplex: str = "full",
 ) -> int:
     """Runs the voice loop until the sound ends; returns the last sample index."""
     from appliance.compose import talk
 
     at = 0
-    async with talk(engines, sound, conversation, telemetry.watch) as events:
+    async with talk(engines, sound, conversation, telemetry.watch, duplex=duplex) as events:
         async for event in events:
             at = max(at, event.at)
             show(event)
