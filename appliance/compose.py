@@ -16,12 +16,13 @@ from appliance.runtime import asr
 from appliance.runtime.asr import Recogniser
 from appliance.runtime.card import Shelf
 from appliance.runtime.embed import Embedder
+from appliance.runtime.espeak import Espeak
 from appliance.runtime.llm import LanguageModel
 from appliance.runtime.memory import give_back
 from appliance.runtime.model import finish
-from appliance.runtime.normalise import normalise
+from appliance.runtime.normalise import normaliser
 from appliance.runtime.ort import OrtModel
-from appliance.runtime.phonemes import Phonemiser
+from appliance.runtime.phonemes import Phonemise, Phonemiser
 from appliance.runtime.tts import Voice
 from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.worker import Worker
@@ -32,7 +33,7 @@ from appliance.voice.endpoint import EndpointRules, endpoint
 from appliance.voice.hear import HearRules, hear
 from appliance.voice.honest import honest
 from appliance.voice.mouth import mouth
-from appliance.voice.phrase import phrase
+from appliance.voice.phrase import ForTheEar, phrase
 from appliance.voice.say import Speaker, say
 from appliance.voice.session import converse
 from appliance.voice.think import ThinkRules, think
@@ -69,9 +70,21 @@ class Engines:
 
     @cached_property
     def speaker(self) -> Speaker:
+        phonemise = self.phonemise  # first: it takes less time to fail
         voice = Voice(self.shelf.built(self.config.models.voice), threads=self.config.say.threads)
-        phonemiser = Phonemiser.open(self.shelf.built(self.config.models.lexicon))
-        return Speaker(voice, phonemiser.phrase, self.config.say.rate, self.config.say.seed)
+        return Speaker(voice, phonemise, self.config.say.rate, self.config.say.seed)
+
+    @cached_property
+    def phonemise(self) -> Phonemise:
+        """Raises ConfigFault where espeak-ng is chosen and not installed."""
+        if self.config.say.phonemes == "espeak":
+            return Espeak(self.config.say.locale).phrase
+        return Phonemiser.open(self.shelf.built(self.config.models.lexicon)).phrase
+
+    @property
+    def for_the_ear(self) -> ForTheEar:
+        """Text to words that can be said, by the rules of the locale that is set."""
+        return normaliser(self.config.say.locale)
 
     @cached_property
     def turn_end(self) -> EndOfTurn:
@@ -164,7 +177,7 @@ async def reply(engines: Engines, conversation: Conversation, asked: str) -> Asy
 
 def writing(engines: Engines, conversation: Conversation, worker: Worker) -> tuple[Stage, ...]:
     """The stages that turn words into the phrases of an answer."""
-    return think(engines.writer, conversation, worker, engines.think_rules), phrase(normalise), honest()
+    return think(engines.writer, conversation, worker, engines.think_rules), phrase(engines.for_the_ear), honest()
 
 
 def endpoint_rules(config: Config) -> EndpointRules:

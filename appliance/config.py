@@ -121,6 +121,16 @@ class Think:
 class Say:
     """Speech synthesis."""
 
+    locale: str = setting(
+        "en-US",
+        "how numbers, dates, money and abbreviations are read out",
+        choices=("en-US", "en-GB", "de-DE", "fr-FR", "es-ES"),
+    )
+    phonemes: str = setting(
+        "lexicon",
+        "what pronounces words: the built-in lexicon (English), or an espeak-ng that you have installed",
+        choices=("lexicon", "espeak"),
+    )
     rate: float = setting(1.0, "speed of speech, 1 is the voice's own", low=0.5, high=2)
     seed: int = setting(0, "seed of the synthesis noise: the same text gives the same sound", low=0, high=2**31 - 1)
     threads: int = setting(2, "threads of the synthesis", low=1, high=64)

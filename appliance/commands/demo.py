@@ -74,12 +74,12 @@ def ask_aloud(engines: Engines, question: str) -> Pcm:
     """The question as a microphone across the room would hear it, int16 [n] at 16 kHz."""
     import numpy as np
 
-    from appliance.runtime.normalise import normalise
     from firmware.frame import RATE, to_pcm
     from firmware.resample import Resampler
 
     resampler = Resampler(engines.speaker.rate, RATE)
-    spoken = [resampler.push(chunk.samples) for chunk in engines.speaker.say(normalise(question))]
+    chunks = engines.speaker.say(engines.for_the_ear(question))
+    spoken = [resampler.push(chunk.samples) for chunk in chunks]
     return to_pcm(in_a_room(np.concatenate([*spoken, resampler.flush()]), RATE))
 
 

@@ -34,11 +34,11 @@ def say(args: argparse.Namespace, config: Config) -> int:
     import numpy as np
 
     from appliance.commands.turn import engines_of
-    from appliance.runtime.normalise import normalise
 
     text = text_of(args.text).strip()
-    speaker = engines_of(config).speaker
-    chunks = (chunk.samples for chunk in speaker.say(normalise(text)))
+    engines = engines_of(config)
+    speaker = engines.speaker
+    chunks = (chunk.samples for chunk in speaker.say(engines.for_the_ear(text)))
     if args.output is None:
         _play(chunks, speaker.rate, config)
         return 0

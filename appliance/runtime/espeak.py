@@ -21,12 +21,13 @@ _FLAGS = re.compile(r"\([^)]*\)|[\u200d\u02b2]")
 
 
 class Espeak:
-    """The program as a phonemiser. `voice` is one of espeak-ng's ("en-us", "de"). Raises ConfigFault without it."""
+    """The program as a phonemiser. `voice` is one of espeak-ng's, or a locale ("de-DE"), which it finds one for.
+    Raises ConfigFault without it."""
 
     def __init__(self, voice: str = "en-us", program: str = "espeak-ng") -> None:
         found = shutil.which(program)
         if found is None:
-            raise ConfigFault(f"{program} is not installed", "install it, or use the built-in lexicon")
+            raise ConfigFault(f"{program} is not installed", 'install it, or set say.phonemes to "lexicon"')
         self._command = [found, "-q", "--ipa", "-v", voice, "--stdin"]
 
     def phrase(self, text: str) -> list[SpokenWord]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from appliance import config
 from appliance.errors import ConfigFault
+from appliance.runtime.locales import LOCALES
 
 KEYS = [(d.section, d.key) for d in config.documented()]
 
@@ -20,6 +21,11 @@ def test_defaults_pass_their_own_checks() -> None:
         for f in config.fields(room):
             if f.metadata.get("low") is not None:
                 assert f.metadata["low"] <= f.default <= f.metadata["high"], f"{section}.{f.name}"
+
+
+def test_every_locale_that_has_rules_can_be_chosen() -> None:
+    (locale,) = (f for f in config.fields(config.Say) if f.name == "locale")
+    assert locale.metadata["choices"] == tuple(LOCALES)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +40,8 @@ def test_defaults_pass_their_own_checks() -> None:
         ("[say]\nrate = nan", "say.rate is nan", "between 0.5 and 2"),
         ("[say]\nrate = 'fast'", "say.rate is 'fast'", "a number"),
         ("[log]\nlevel = 'loud'", "log.level is 'loud'", "debug, info"),
+        ("[say]\nphonemes = 'festival'", "say.phonemes is 'festival'", "lexicon, espeak"),
+        ("[say]\nlocale = 'tlh'", "say.locale is 'tlh'", "en-US, en-GB"),
         ("[models]\nfolders = '/x'", "models.folders must be a list", "["),
         ("[models]\ncache = ''", "models.cache is ''", "a path"),
         ("[endpoint]\nstop_threshold = 0.9", "stop_threshold (0.9) is above", "lower endpoint.stop_threshold"),
