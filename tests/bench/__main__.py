@@ -1,15 +1,19 @@
 """`./just bench [NAME [ARGUMENTS]]`: one measurement, or all of them one after the other.
 
-Each prints its table, with the load of the machine beside it: above 1.5 other work is part of the figures.
+Each prints its table, or with --json every figure, and the load average of the machine beside it. Above 1.5 before the
+start, other work is part of the times, and they are not judged.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
+import time
 
-HERE = Path(__file__).resolve().parent
+from harness import HERE, QUIET, load
+
+PATIENCE = 120
+"""Seconds that the load of one measurement is given to fade before the next one starts."""
 MEASUREMENTS = {
     "asr": "recognition against faster-whisper",
     "lm": "the language model against llama.cpp and OpenVINO",
@@ -28,10 +32,19 @@ def main(arguments: list[str]) -> int:
         return 0 if arguments[0] in ("-h", "--help") else 2
     names = arguments[:1] or list(MEASUREMENTS)
     failed = 0
-    for name in names:
-        print(f"\n=== {name}: {MEASUREMENTS[name]}", flush=True)
+    for number, name in enumerate(names):
+        if number:
+            calm_down()
+        print(f"\n=== {name}: {MEASUREMENTS[name]}", file=sys.stderr, flush=True)
         failed |= subprocess.run([sys.executable, HERE / f"{name}.py", *arguments[1:]], check=False).returncode
     return failed
+
+
+def calm_down() -> None:
+    waited = 0
+    while load() > QUIET and waited < PATIENCE:
+        time.sleep(5)
+        waited += 5
 
 
 if __name__ == "__main__":

@@ -10,32 +10,22 @@ decodes identical features with both fp32 engines. faster-whisper runs in the en
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import json
 import re
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import ROOT, Ask, arguments, figures, in_ms, judged, load, peer, peer_models, report, user_shelf
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from harness import ROOT, Ask, figures, judged, load, peer, whisper_folder
-
-from appliance import config
 from appliance.runtime import asr
-from appliance.runtime.card import Built, Shelf
+from appliance.runtime.card import Built
 from appliance.runtime.model import finish
 from firmware import wav
 from firmware.frame import RATE, Wave, to_wave
-from models.quantized.build import default_store
 
 TARGETS = {"whisper-tiny.en": {1.5: 0.40, 3: 0.45, 6: 0.60}, "whisper-base": {1.5: 0.35, 3: 0.40, 6: 0.50}}
 WORDS_TARGET = 0.5
@@ -177,22 +167,16 @@ def agreement(built: Built, ask: Ask, found: list[Clip], threads: int) -> dict[s
     return {"same": same, "of": len(found), "different": different}
 
 
-@contextmanager
-def faster_whisper(shelf: Shelf, built: Built, precision: str, threads: int) -> Iterator[Ask]:
-    sources = default_store(shelf).fetch(built.card, lambda name, done: None)
-    with tempfile.TemporaryDirectory() as folder:
-        model = whisper_folder(sources, Path(folder) / "model")
-        with peer("asr_peer.py", {"model": str(model), "precision": precision, "threads": threads}) as ask:
-            yield ask
+def show(results: dict[str, Any]) -> None:
+    for id, result in results.items():
+        show_one(id, result)
 
 
-def show(id: str, result: dict[str, Any]) -> None:
-    print(f"\n{id}")
+def show_one(id: str, result: dict[str, Any]) -> None:
+    print(id)
     print(f"{'speech':>8} {'ours ms p50/p95/p99':>22} {'with draft':>12} {'faster-whisper':>22}  ratio")
     for row in result.get("latency", []):
-        ours, theirs = (
-            "/".join(f"{1e3 * row[who][key]:.0f}" for key in ("p50", "p95", "p99")) for who in ("ours", "peer")
-        )
+        ours, theirs = in_ms(row["ours"]), in_ms(row["peer"])
         target = TARGETS.get(id, {}).get(row["seconds"], 1.0)
         drafted = f"{1e3 * row['drafted']['p50']:.0f}"
         print(
@@ -204,7 +188,8 @@ def show(id: str, result: dict[str, Any]) -> None:
     if "words" in result:
         full, int8 = result["words"]["fp32, 30 s"], result["words"]["int8"]
         for key in ("true sentences, all", "true sentences, held out"):
-            print(f"  word error above fp32 30 s, {key}: {judged(int8[key] - full[key], WORDS_TARGET)}")
+            above = judged(int8[key] - full[key], WORDS_TARGET, timed=False)
+            print(f"  word error above fp32 30 s, {key}: {above}")
     if "agreement" in result:
         print(f"  identical features: {result['agreement']['same']} of {result['agreement']['of']} transcripts equal")
         for name, ours, theirs in result["agreement"]["different"]:
@@ -212,38 +197,36 @@ def show(id: str, result: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--model", action="append", help="default: every one that has a target")
-    arguments.add_argument("--rounds", type=int, default=3, help="of the latencies; 0: none")
-    arguments.add_argument("--threads", type=int, default=2)
-    arguments.add_argument("--words", action="store_true")
-    arguments.add_argument("--every", type=int, default=1, help="words of every n-th recording, beside all sentences")
-    arguments.add_argument("--agreement", action="store_true")
-    arguments.add_argument("--audio", type=Path, default=ROOT.parent / "shared/audio")
-    arguments.add_argument("--json", action="store_true")
-    given = arguments.parse_args()
-    settings = config.load().models
-    shelf = Shelf(settings.cache, (ROOT / "models/quantized", *settings.folders))
+    parser = arguments(__doc__)
+    parser.add_argument("--model", action="append", help="default: every one that has a target")
+    parser.add_argument("--rounds", type=int, default=3, help="of the latencies; 0: none")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--words", action="store_true")
+    parser.add_argument("--every", type=int, default=1, help="words of every n-th recording, beside all sentences")
+    parser.add_argument("--agreement", action="store_true")
+    parser.add_argument("--audio", type=Path, default=ROOT.parent / "shared/audio")
+    given = parser.parse_args()
+    shelf = user_shelf()
     found = clips(given.audio)
     chosen = {seconds: of_length(found, seconds) for seconds in SPANS}
-    results = {}
+    results: dict[str, Any] = {}
     for id in given.model or TARGETS:
         built = shelf.built(id)
-        result: dict[str, Any] = {}
-        if given.rounds:
-            with faster_whisper(shelf, built, "int8", given.threads) as ask:
-                result["latency"] = latency(built, ask, chosen, given.rounds, given.threads)
-        if given.words:
-            result["words"] = words(built, thinned(found, given.every), given.threads)
-        if given.agreement:
-            sample = [clip for clip in found if not clip.name.startswith(("s2i", "fsdd", "wake"))]
-            with faster_whisper(shelf, built, "float32", given.threads) as ask:
-                result["agreement"] = agreement(built, ask, sample, given.threads)
-        results[id] = result
-        if not given.json:
-            show(id, result)
-    if given.json:
-        print(json.dumps(results))
+        result = results[id] = {}
+        with peer_models(shelf, asr=id) as files:
+            int8, fp32 = (
+                {**files, "precision": precision, "threads": given.threads} for precision in ("int8", "float32")
+            )
+            if given.rounds:
+                with peer("asr_peer.py", int8) as ask:
+                    result["latency"] = latency(built, ask, chosen, given.rounds, given.threads)
+            if given.words:
+                result["words"] = words(built, thinned(found, given.every), given.threads)
+            if given.agreement:
+                sample = [clip for clip in found if not clip.name.startswith(("s2i", "fsdd", "wake"))]
+                with peer("asr_peer.py", fp32) as ask:
+                    result["agreement"] = agreement(built, ask, sample, given.threads)
+    report(results, show, as_json=given.json)
 
 
 if __name__ == "__main__":

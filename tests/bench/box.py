@@ -17,9 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from harness import figures, judged, load
+from harness import arguments, figures, judged, report
 
 MEMORY_MB = {"whisper-tiny.en": 700, "whisper-base": 850}
 START_S = 6.0
@@ -75,28 +73,26 @@ def run(starts: int) -> dict[str, Any]:
     return results
 
 
-def report(results: dict[str, Any]) -> None:
+def show(results: dict[str, Any]) -> None:
     for asr, runs in results.items():
         ready, after = (max(run[key] for run in runs) for key in ("rss_ready", "rss_after"))
         start = figures([run["start"] for run in runs])["p50"]
         ratios = [run["turns"][0] / figures([turn for turn in run["turns"][1:] if turn])["p50"] for run in runs]
-        print(f"{asr}, {len(runs)} starts, load {load():.1f}")
-        print(f"  resident: ready {ready:.0f} MB, after 11 turns {judged(after, MEMORY_MB[asr])} MB")
+        print(f"{asr}, {len(runs)} starts")
+        print(f"  resident: ready {ready:.0f} MB, after 11 turns {judged(after, MEMORY_MB[asr], timed=False)} MB")
         print(f"  process start to ready: median {judged(start, START_S)} s")
         print(f"  first turn against the next ten: median {judged(figures(ratios)['p50'], FIRST_TURN)}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--starts", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
     parser.add_argument("--child", nargs=2, metavar=("ASR", "FOLDER"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
         child(args.child[0], Path(args.child[1]))
         return
-    results = run(args.starts)
-    print(json.dumps(results)) if args.json else report(results)
+    report(run(args.starts), show, as_json=args.json)
 
 
 if __name__ == "__main__":

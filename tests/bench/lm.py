@@ -10,32 +10,21 @@ answer token by token, as it does in use.
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from harness import ROOT, Ask, figures, judged, load, peer
+from harness import ROOT, Ask, arguments, figures, judged, peer, peer_models, report, user_shelf
 from lm_reference import Reference
 
-from appliance import config
-from appliance.runtime.card import Built, Shelf
+from appliance.runtime.card import Built
 from appliance.runtime.chat import Said
 from appliance.runtime.llm import Decoder, LanguageModel
 from appliance.runtime.model import finish
-from models.quantized import MANIFESTS
-from models.quantized.build import default_store
 from models.quantized.recipes import gguf_file
 
 PROMPT, SHORT, PREFIX, QUESTION, STEPS = 512, 100, 300, 16, 48
@@ -181,38 +170,25 @@ def memory(built: Built, rung: str) -> dict[str, float]:
     return {"before": before, "after": after, "model": after - before}
 
 
-@contextmanager
-def named(source: Path) -> Iterator[Path]:
-    """The source under a name that ends in .gguf, as OpenVINO wants it."""
-    with tempfile.TemporaryDirectory() as folder:
-        link = Path(folder) / "model.gguf"
-        link.symlink_to(source.resolve())
-        yield link
-
-
 def measure(id: str, rung: str, threads: int, rounds: int, answer: int) -> dict[str, Any]:
-    settings = config.load().models
-    shelf = Shelf(settings.cache, (MANIFESTS, *settings.folders))
+    shelf = user_shelf()
     built = shelf.built(id)
     rung = rung or built.card.default_rung
-    (source,) = default_store(shelf).fetch(built.card, lambda *_: None).values()
-    results: dict[str, Any] = {"model": id, "rung": rung, "threads": threads, "rounds": rounds, "load": load()}
+    results: dict[str, Any] = {"model": id, "rung": rung, "threads": threads, "rounds": rounds}
     results["memory"] = memory(built, rung)
     model = LanguageModel.open(built, threads=threads, rung=rung)
-    with named(source) as gguf, model.session() as decoder:
-        peers = {"model": str(gguf), "threads": threads, "context": 1024}
+    with peer_models(shelf, lm=id) as files, model.session() as decoder:
+        peers = {**files, "threads": threads, "context": 1024}
         with peer("lm_peer.py", peers) as llama, peer("lm_openvino_peer.py", peers) as vino:
             results |= speed(model, decoder, llama, vino, rounds)
         if answer:
             with peer("lm_peer.py", peers | {"logits": True}) as llama:
-                results["quality"] = quality(model, decoder, llama, gguf, answer)
-    results["load after"] = load()
+                results["quality"] = quality(model, decoder, llama, Path(files["lm"]), answer)
     return results
 
 
 def show(results: dict[str, Any]) -> None:
-    title = f"{results['model']} ({results['rung']}), {results['threads']} threads"
-    print(f"{title}, load {results['load']:.1f} to {results['load after']:.1f}")
+    print(f"{results['model']} ({results['rung']}), {results['threads']} threads")
     print("llama.cpp: GGML_NATIVE off, AVX512/VNNI/BF16 on, no AMX. Seconds, median (P95).")
     for name, what in (
         ("prefill", f"prefill of {PROMPT}"),
@@ -230,27 +206,22 @@ def show(results: dict[str, Any]) -> None:
             verdict = judged(row["ratio"], TARGETS[name], at_least=name != "restored")
         print("{:38s} parley {:18s} llama.cpp {:18s} OpenVINO {:18s} {}".format(what, *cells, verdict))
     for name, row in results.get("quality", {}).items():
-        verdict = "met" if row["kl"] <= TARGETS["kl"] else "MISSED"
-        print(f"{name:10s} KL to float32 {row['kl']:.5f} (<= {TARGETS['kl']}: {verdict}), ", end="")
-        print(f"argmax {row['argmax']:.4f}, {row['tokens']} tokens")
+        verdict = judged(row["kl"], TARGETS["kl"], timed=False) if name == "parley" else f"{row['kl']:.4g}"
+        print(f"{name:10s} KL to float32 {verdict}, argmax {row['argmax']:.4f}, {row['tokens']} tokens")
     print("resident: {before:.0f} MB before, {after:.0f} MB with the model in use".format(**results["memory"]))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--model", default="smollm2-135m-instruct")
     parser.add_argument("--rung", default="", help="default: the manifest's")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--answer", type=int, default=60, help="tokens of each answer that quality is measured on")
     parser.add_argument("--no-quality", action="store_true")
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     results = measure(given.model, given.rung, given.threads, given.rounds, 0 if given.no_quality else given.answer)
-    if given.json:
-        print(json.dumps(results, indent=1))
-    else:
-        show(results)
+    report(results, show, as_json=given.json)
 
 
 if __name__ == "__main__":

@@ -2,37 +2,27 @@
 
     python tests/bench/tts.py [--threads 1] [--rounds 15] [--json]
 
-Prints, for phrases of 3, 10 and 25 words, the time to the first sound and to the last, and how far the sound is from
-that of the whole graph under the same noise. piper-tts runs in the environment that PARLEY_BENCH_ENV names
-(~/.cache/parley/bench-env).
+Prints, for phrases of 3, 10 and 25 words, the time to the first sound and to the last against piper's, and how far the
+sound is from that of the whole graph under the same noise.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import resource
-import subprocess
-import sys
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from harness import arguments, figures, in_ms, judged, peer, peer_models, report, user_shelf
 
 from appliance import config
 from appliance.runtime.card import Shelf
 from appliance.runtime.ort import OrtModel
 from appliance.runtime.tts import LEAD, Voice
-from models.quantized.build import default_store
 from models.quantized.recipes import piper
 
-HERE = Path(__file__).resolve().parent
 PHRASES = {
     3: ["Turn it off.", "How are you?", "It is done.", "The door opened.", "I am listening."],
     10: [
@@ -55,36 +45,14 @@ TOTAL_TARGET = 1.10
 EXACT_TARGET = 1e-4
 
 
-@contextmanager
-def peer(settings: dict[str, Any]) -> Iterator[Any]:
-    home = Path(os.environ.get("PARLEY_BENCH_ENV") or Path.home() / ".cache/parley/bench-env")
-    command = [str(home / "bin/python"), str(HERE / "peers/tts_peer.py"), json.dumps(settings)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
-        to_child, from_child = child.stdin, child.stdout
-        assert to_child is not None
-        assert from_child is not None
-
-        def ask(request: dict[str, Any] | None) -> dict[str, Any]:
-            if request is not None:
-                to_child.write(json.dumps(request) + "\n")
-                to_child.flush()
-            line = from_child.readline()
-            if not line:
-                raise SystemExit(f"{command[0]} ended: is piper-tts installed there?")
-            return json.loads(line)
-
-        ask(None)
-        yield ask
-        to_child.close()
-
-
 def ours(voice: Voice, ids: np.ndarray, seed: int) -> dict[str, float]:
     """As `speak` does it: the opening silence is left out. The longest pause is how much longer a window took to
     compute than all the sound before it takes to play: above 0 there would have been a gap."""
     started, used = time.perf_counter(), time.process_time()
     sound = voice.utter(ids, seed=seed)
     begin = max(0, int(sound.until[2]) - LEAD)
-    ready, samples, late = [], 0, -np.inf
+    ready: list[float] = []
+    samples, late = 0, -np.inf
     for chunk in sound.stream(begin):
         now = time.perf_counter() - started
         if ready:
@@ -95,7 +63,7 @@ def ours(voice: Voice, ids: np.ndarray, seed: int) -> dict[str, float]:
         "first": ready[0],
         "total": ready[-1],
         "cpu": time.process_time() - used,
-        "frames": len(sound),
+        "samples": len(sound) * voice.hop,
         "late": float(late),
     }
 
@@ -119,86 +87,73 @@ def difference(voice: Voice, whole: OrtModel, ids: np.ndarray, seed: int) -> flo
 
 def measure(shelf: Shelf, threads: int, rounds: int) -> dict[str, Any]:
     built = shelf.built(config.load().models.voice)
-    sources = default_store(shelf).fetch(built.card, lambda *_: None)
     voice = Voice(built, threads=threads)
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    results: dict[str, Any] = {"threads": threads, "rounds": rounds, "load": os.getloadavg()[0], "voice": built.card.id}
-    settings = {"voice": str(sources["voice"]), "config": str(sources["config"]), "threads": threads}
+    loaded = peak_mb()
+    results: dict[str, Any] = {"voice": built.card.id, "threads": threads, "rounds": rounds}
     spoken: list[np.ndarray] = []
-    with peer(settings) as ask:
-        for words, texts in PHRASES.items():
-            ids = [np.array(ask({"text": text})["ids"]) for text in texts]
-            spoken += ids
-            rows = []
-            for turn in range(-1, rounds):
-                given = ids[turn % len(ids)]
-                theirs = ask({"ids": given.tolist()})
-                mine = ours(voice, given, turn + 1)
-                if turn >= 0:
-                    rows.append((mine, theirs))
-            results[str(words)] = summary(rows, words)
-    results["peak_mb"] = {
-        "loaded": round(resident),
-        "after": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
-    }
-    whole_path = shelf.cache / "tmp-whole.onnx"
-    try:
-        whole_path.write_bytes(piper.with_noise(sources["voice"]).SerializeToString())
-        whole = OrtModel(whole_path)
-        results["difference"] = max(difference(voice, whole, given, 1) for given in spoken)
-    finally:
-        whole_path.unlink(missing_ok=True)
-    results["load_after"] = os.getloadavg()[0]
+    with peer_models(shelf, voice=built.card.id) as files:
+        with peer("tts_peer.py", {**files, "threads": threads}) as ask:
+            for words, texts in PHRASES.items():
+                ids = [np.array(ask({"text": text})["ids"]) for text in texts]
+                spoken += ids
+                rows = []
+                for turn in range(-1, rounds):
+                    given = ids[turn % len(ids)]
+                    theirs = ask({"ids": given.tolist()})
+                    mine = ours(voice, given, turn + 1)
+                    if turn >= 0:
+                        rows.append((mine, theirs))
+                results[str(words)] = summary(rows)
+        results["peak_mb"] = {"loaded": loaded, "after": peak_mb()}
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "whole.onnx"
+            path.write_bytes(piper.with_noise(Path(files["voice"])).SerializeToString())
+            whole = OrtModel(path)
+            results["difference"] = max(difference(voice, whole, given, 1) for given in spoken)
     return results
 
 
-def summary(rows: list[tuple[dict[str, float], dict[str, float]]], words: int) -> dict[str, Any]:
-    def spread(values: list[float]) -> dict[str, float]:
-        return {"median": float(np.median(values)) * 1000, "p95": float(np.percentile(values, 95)) * 1000}
+def peak_mb() -> int:
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
 
-    first = [mine["first"] for mine, _ in rows]
-    total = [mine["total"] for mine, _ in rows]
-    theirs = [row["seconds"] for _, row in rows]
-    # The noise makes durations differ from run to run: totals are compared per second of sound.
-    per_frame = np.median([mine["cpu"] / mine["frames"] for mine, _ in rows])
-    their_per_frame = np.median([row["cpu"] / row["samples"] * 256 for _, row in rows])
+
+def summary(rows: list[tuple[dict[str, float], dict[str, float]]]) -> dict[str, Any]:
+    first, total = (figures([own[key] for own, _ in rows]) for key in ("first", "total"))
+    theirs = figures([row["seconds"] for _, row in rows])
+    # The noise makes durations differ from run to run: processor time is compared per sample.
+    used, theirs_used = (np.median([row[side]["cpu"] / row[side]["samples"] for row in rows]) for side in (0, 1))
     return {
-        "first_ms": spread(first),
-        "total_ms": spread(total),
-        "peer_ms": spread(theirs),
-        "first_ratio": float(np.median(first) / np.median(theirs)),
-        "total_ratio": float(np.median(total) / np.median(theirs)),
-        "cpu_ratio_per_frame": float(per_frame / their_per_frame),
-        "latest_window_ms": max(mine["late"] for mine, _ in rows) * 1000,
-        "target": TARGETS[words],
+        "first": first,
+        "total": total,
+        "peer": theirs,
+        "first ratio": first["p50"] / theirs["p50"],
+        "total ratio": total["p50"] / theirs["p50"],
+        "cpu ratio per sample": float(used / theirs_used),
+        "latest window ms": max(own["late"] for own, _ in rows) * 1000,
     }
 
 
+def show(results: dict[str, Any]) -> None:
+    print(f"{results['voice']}, {results['threads']} thread(s), {results['rounds']} rounds; ms are p50/p95/p99")
+    print(f"{'words':>5} {'first sound':>14} {'last sound':>14} {'piper':>14}  ratios")
+    for words, target in TARGETS.items():
+        row = results[str(words)]
+        print(
+            f"{words:5} {in_ms(row['first']):>14} {in_ms(row['total']):>14} {in_ms(row['peer']):>14}  "
+            f"first {judged(row['first ratio'], target)}, all {judged(row['total ratio'], TOTAL_TARGET)}, "
+            f"processor {row['cpu ratio per sample']:.2f} per sample, latest window {row['latest window ms']:.0f} ms"
+        )
+    print(f"largest difference to the whole graph {judged(results['difference'], EXACT_TARGET, timed=False)}")
+    print("peak resident memory: {loaded} MB loaded, {after} MB after".format(**results["peak_mb"]))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description="synthesis against piper-tts")
+    parser = arguments(__doc__)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    settings = config.load().models
-    shelf = Shelf(settings.cache, (HERE.parents[1] / "models/quantized", *settings.folders))
-    results = measure(shelf, given.threads, given.rounds)
-    if given.json:
-        print(json.dumps(results, indent=1))
-        return
-    print(f"{results['voice']}, {given.threads} thread(s), load {results['load']:.1f} to {results['load_after']:.1f}")
-    print("words  first sound ms (P95)   all ms (P95)      piper ms (P95)    first   target  total  cpu/frame  latest")
-    for words in PHRASES:
-        row = results[str(words)]
-        cells = "  ".join(
-            f"{row[key]['median']:8.1f} ({row[key]['p95']:6.1f})" for key in ("first_ms", "total_ms", "peer_ms")
-        )
-        print(
-            f"{words:5}  {cells}  {row['first_ratio']:6.2f}  <={row['target']:.2f}  {row['total_ratio']:5.2f}"
-            f"  {row['cpu_ratio_per_frame']:9.2f}  {row['latest_window_ms']:6.0f}"
-        )
-    print(f"largest difference to the whole graph {results['difference']:.1e} (<= {EXACT_TARGET:.0e})")
-    print(f"peak resident memory: {results['peak_mb']} MB; total should be <= {TOTAL_TARGET:.2f}")
+    report(measure(user_shelf(), given.threads, given.rounds), show, as_json=given.json)
 
 
-main()
+if __name__ == "__main__":
+    main()

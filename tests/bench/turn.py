@@ -9,17 +9,13 @@ faster-whisper, llama.cpp and piper one after the other, up to the sound of the 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import json
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
-from harness import figures, judged, load, peer, whisper_folder
+from harness import arguments, figures, judged, load, peer, peer_models, report
 from questions import spoken_questions
 
 from appliance import config
@@ -29,7 +25,6 @@ from appliance.events import Answered, Mark, NoSpeech, Transcript
 from appliance.voice.conversation import Conversation
 from firmware.fake import Fake
 from firmware.frame import RATE
-from models.quantized.build import default_store
 
 PEER_SILENCE = 0.5
 """Seconds of silence after which the plain chain's voice detector ends the turn."""
@@ -60,20 +55,6 @@ async def one_turn(engines: Engines, path: Path, end: int) -> dict[str, Any]:
     return {"text": text, **{name: (mark.wall - wall) * 1000 for name, mark in marks.items()}}
 
 
-def peer_models(engines: Engines, folder: Path) -> dict[str, str]:
-    """The same weights in the form that the plain chain reads."""
-    sources = {}
-    for id in (engines.config.models.asr, engines.config.models.lm, engines.config.models.voice):
-        card = engines.shelf.card(id)
-        store = default_store(engines.shelf)
-        sources[id] = {source.name: store.find(card, source) for source in card.sources}
-    asr = whisper_folder(sources[engines.config.models.asr], folder / "asr")
-    voice = folder / "voice.onnx"
-    voice.symlink_to(sources[engines.config.models.voice]["voice"])
-    Path(f"{voice}.json").symlink_to(sources[engines.config.models.voice]["config"])
-    return {"asr": str(asr), "voice": str(voice), "gguf": str(sources[engines.config.models.lm]["model.gguf"])}
-
-
 def run(turns: int, asr: str) -> dict[str, Any]:
     """One dictionary per turn and side."""
     settings = config.parse(f'[models]\nasr = "{asr}"')
@@ -81,23 +62,25 @@ def run(turns: int, asr: str) -> dict[str, Any]:
     engines.warm()
     ours: list[dict[str, Any]] = []
     theirs: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch)
-        chain = {"threads": 2, **peer_models(engines, folder)}
-        with peer("chain_peer.py", chain) as ask:
-            questions = spoken_questions(engines.speaker, folder)
-            for number, (text, path, end) in zip(range(turns), questions, strict=False):
-                ours.append({"asked": text, **asyncio.run(one_turn(engines, path, end))})
-                theirs.append(ask({"wav": str(path), "system": settings.think.system}))
-                if number % 10 == 9:
-                    print(f"  {number + 1} of {turns} turns, load {load():.1f}", file=sys.stderr, flush=True)
-    return {"asr": asr, "load": load(), "parley": ours, "chain": theirs}
+    names = {role: getattr(settings.models, role) for role in ("asr", "lm", "voice")}
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        peer_models(engines.shelf, **names) as files,
+        peer("chain_peer.py", {**files, "threads": 2}) as ask,
+    ):
+        questions = spoken_questions(engines.speaker, Path(scratch))
+        for number, (text, path, end) in zip(range(turns), questions, strict=False):
+            ours.append({"asked": text, **asyncio.run(one_turn(engines, path, end))})
+            theirs.append(ask({"wav": str(path), "system": settings.think.system}))
+            if number % 10 == 9:
+                print(f"  {number + 1} of {turns} turns, load {load():.1f}", file=sys.stderr, flush=True)
+    return {"asr": asr, "parley": ours, "chain": theirs}
 
 
-def report(result: dict[str, Any]) -> None:
+def show(result: dict[str, Any]) -> None:
     ours = [turn["mouth first sound"] for turn in result["parley"] if "failed" not in turn]
     theirs = [(PEER_SILENCE + turn["total"]) * 1000 for turn in result["chain"]]
-    print(f"end of speech to first sound, {result['asr']}, {len(result['parley'])} turns, load {result['load']:.1f}")
+    print(f"end of speech to first sound, {result['asr']}, {len(result['parley'])} turns")
     for name, values in (("parley", ours), ("plain chain", theirs)):
         f = figures(values)
         print(f"  {name:12} median {f['p50']:7.0f} ms   P95 {f['p95']:7.0f}   P99 {f['p99']:7.0f}   n {f['n']}")
@@ -115,13 +98,11 @@ def report(result: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__)
     parser.add_argument("--turns", type=int, default=200)
     parser.add_argument("--asr", default=config.Models().asr)
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    result = run(args.turns, args.asr)
-    print(json.dumps(result)) if args.json else report(result)
+    report(run(args.turns, args.asr), show, as_json=args.json)
 
 
 if __name__ == "__main__":
