@@ -75,6 +75,22 @@ def test_every_library_has_one_door() -> None:
     assert {name: sorted(places) for name, places in found.items()} == DOORS
 
 
+def test_peers_know_nothing_of_ours() -> None:
+    """They run in an environment of their own, on whatever Python it has."""
+    for path in (ROOT / "tests/bench/peers").glob("*.py"):
+        assert not {*PACKAGES, "harness"} & set(imports(path)), path.name
+
+
+@pytest.mark.parametrize(
+    "name", [path.stem for path in (ROOT / "tests/bench").glob("*.py") if "def main" in path.read_text()]
+)
+def test_every_measurement_starts(name: str) -> None:
+    command = [sys.executable, "tests/bench", *([] if name == "__main__" else [name]), "--help"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert "--json" in result.stdout
+
+
 def test_build_is_no_package() -> None:
     """With an __init__.py in it, `python -m build` would import the folder instead of the tool."""
     assert not (ROOT / "build/__init__.py").exists()
