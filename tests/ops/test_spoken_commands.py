@@ -61,7 +61,7 @@ def test_pipes_carry_sound_both_ways(question: Path) -> None:
 
 @pytest.mark.models
 def test_a_question_gets_a_spoken_answer(question: Path, tmp_path: Path) -> None:
-    answer = tmp_path / "made/answer.wav"
+    answer = tmp_path / "answer.wav"
     result = parley("ask", question, "-o", answer, "--json")
     assert result.returncode == 0, result.stderr
     (turn,) = json.loads(result.stdout)["turns"]
