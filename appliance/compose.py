@@ -140,7 +140,7 @@ async def talk(
     "half" where the microphone hears the loudspeaker and nothing cancels it."""
     config = engines.config
     with ExitStack() as stack:
-        workers = {name: Worker(name) for name in ("ears", "turn end", "hear", "think", "say", "mouth")}
+        workers = {name: Worker(name) for name in ("ears", "turn end", "hear", "aside", "think", "say", "mouth")}
         for worker in workers.values():
             stack.callback(worker.close)
         stack.callback(sound.close)
@@ -152,7 +152,7 @@ async def talk(
         )
         stages = (
             endpoint(endpoint_rules(config), engines.turn_end, workers["turn end"]),
-            hear(engines.recogniser, workers["hear"], hear_rules(config)),
+            hear(engines.recogniser, workers["hear"], workers["aside"], hear_rules(config)),
             converse(answering, conversation),
         )
         frames = sound.frames() if duplex == "full" else half_duplex(sound.frames(), sound)

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.models
 
 @pytest.fixture(scope="module")
 def engines(shelf):
-    settings = config.parse('[models]\nasr = "whisper-tiny.en"\n[think]\nmax_tokens = 24')
+    settings = config.parse('[models]\nasr = "whisper-tiny.en"\n[think]\nmax_tokens = 60\nsentences = 9')
     return Engines(settings, shelf)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -44,6 +45,10 @@ class HearRules:
     deadline_s: float = 10.0
 
 
+PATIENCE = RATE // 5
+"""Samples of further sound after which a partial transcript is waited for: until then the speech goes on without it."""
+
+
 @dataclass(slots=True)
 class _Listening:
     """What is known of the turn that is being spoken."""
@@ -56,6 +61,8 @@ class _Listening:
     hypothesis: Hypothesis | None = None
     current: bool = False
     """Whether `hypothesis` covers all the speech so far."""
+    guess: asyncio.Task[Hypothesis] | None = None
+    """The partial recognition that is under way."""
 
     def add(self, samples: Pcm) -> None:
         self.frames.append(samples)
@@ -65,29 +72,37 @@ class _Listening:
     def wave(self) -> Wave:
         return to_wave(np.concatenate(self.frames))
 
+    def give_up(self) -> None:
+        """Abandons the partial recognition; what it finds or fails at is of no interest any more."""
+        if self.guess:
+            self.guess.add_done_callback(lambda task: task.cancelled() or task.exception())
+            self.guess.cancel()
+            self.guess = None
 
-def hear(recogniser: Recogniser, worker: Worker, rules: HearRules) -> Stage:
+
+def hear(recogniser: Recogniser, worker: Worker, aside: Worker, rules: HearRules) -> Stage:
     """Consumes Heard; adds Partial, Draft, Transcript and NoSpeech, and Failed where recognition failed.
 
     The previous hypothesis is the draft of the next recognition, so that words heard before are verified in one pass.
+    Partial transcripts are made `aside` and given up at a pause, which is not to wait for them.
     """
 
-    async def recognise(turn: _Listening) -> Hypothesis:
+    async def recognise(turn: _Listening, thread: Worker) -> Hypothesis:
         draft = turn.hypothesis.tokens if turn.hypothesis else ()
         steps = recogniser.transcribe(turn.wave, draft=draft, language=rules.language)
         async with within("hear", rules.deadline_s):
-            turn.hypothesis = await worker.finish(steps)
-        return turn.hypothesis
+            return await thread.finish(steps)
 
     async def partial(turn: _Listening, at: int) -> Events:
-        turn.heard_at_partial = turn.size
-        committed, tail = turn.agreement.update(await recognise(turn))
+        assert turn.guess is not None
+        turn.hypothesis, turn.guess = await turn.guess, None
+        committed, tail = turn.agreement.update(turn.hypothesis)
         if committed or tail:
             yield Partial(at, turn.turn, committed, tail)
 
     async def draft(turn: _Listening, at: int) -> Events:
         yield mark(at, turn.turn, "hear", "start")
-        hypothesis = await recognise(turn)
+        turn.hypothesis = hypothesis = await recognise(turn, worker)
         turn.current = True
         yield mark(at, turn.turn, "hear", "words")
         if hypothesis.text:
@@ -109,38 +124,48 @@ def hear(recogniser: Recogniser, worker: Worker, rules: HearRules) -> Stage:
                 return draft(turn, event.at)
             case SpeechEnded():
                 return transcript(turn, event)
+            case Heard() if turn.guess:
+                if turn.size - turn.heard_at_partial >= PATIENCE:
+                    return partial(turn, event.at)
             case Heard() if rules.partial_ms and event.speech >= 0.5 and not turn.current:
                 if turn.size - turn.heard_at_partial >= rules.partial_ms * RATE // 1000:
-                    return partial(turn, event.at)
+                    turn.heard_at_partial = turn.size
+                    turn.guess = asyncio.create_task(recognise(turn, aside))
         return None
 
     async def stage(events: Events) -> Events:
         recent = Recent(2 * RATE)
         turn: _Listening | None = None
-        async for event in events:
-            match event:
-                case Heard():
-                    recent.push(event)
-                    if turn:
-                        turn.add(event.samples)
-                case SpeechStarted():
-                    frames = [heard.samples for heard in recent.since(event.at)]
-                    turn = _Listening(event.turn, frames, sum(map(len, frames)))
-                case SpeechResumed() if turn:
-                    turn.current = False
-            if not isinstance(event, Heard):
-                yield event
-            if not turn:
-                continue
-            work = react(turn, event)
-            if work is not None:
-                try:
-                    async for made in work:
-                        yield made
-                except Fault as error:
-                    yield failed(event.at, turn.turn, "hear", error)
+        try:
+            async for event in events:
+                match event:
+                    case Heard():
+                        recent.push(event)
+                        if turn:
+                            turn.add(event.samples)
+                    case SpeechStarted():
+                        frames = [heard.samples for heard in recent.since(event.at)]
+                        turn = _Listening(event.turn, frames, sum(map(len, frames)))
+                    case SpeechPaused() | SpeechEnded() if turn:
+                        turn.give_up()
+                    case SpeechResumed() if turn:
+                        turn.current = False
+                if not isinstance(event, Heard):
+                    yield event
+                if not turn:
+                    continue
+                work = react(turn, event)
+                if work is not None:
+                    try:
+                        async for made in work:
+                            yield made
+                    except Fault as error:
+                        yield failed(event.at, turn.turn, "hear", error)
+                        turn = None
+                if isinstance(event, SpeechEnded):
                     turn = None
-            if isinstance(event, SpeechEnded):
-                turn = None
+        finally:
+            if turn:
+                turn.give_up()
 
     return stage

@@ -63,12 +63,13 @@ async def source(events: Iterable[Event]) -> AsyncIterator[Event]:
 
 
 async def run(listener: Listener, *events: Event, partial_ms: int = 0) -> list[Event]:
-    worker = Worker("hear")
+    worker, aside = Worker("hear"), Worker("aside")
     try:
-        async with line(source(events), hear(listener, worker, HearRules(partial_ms=partial_ms))) as heard:
+        async with line(source(events), hear(listener, worker, aside, HearRules(partial_ms=partial_ms))) as heard:
             return [event async for event in heard if not isinstance(event, Mark)]
     finally:
         worker.close()
+        aside.close()
 
 
 def turn(*between: Event) -> list[Event]:
@@ -110,6 +111,13 @@ async def test_partials_come_while_the_user_speaks_and_are_never_retracted():
     committed = [event.committed for event in seen if isinstance(event, Partial)]
     assert len(committed) == 12
     assert all(after.startswith(before) for before, after in pairwise(committed))
+
+
+async def test_a_pause_does_not_wait_for_a_partial():
+    events = [SpeechStarted(0, 1), *speech(0, 0.45), SpeechPaused(7_200, 1), *speech(0.45, 0.5, 0.0)]
+    seen = await run(Listener(), *events, SpeechEnded(7_200, 1, 15_200, "complete"), partial_ms=400)
+    assert not any(isinstance(event, Partial) for event in seen)
+    assert isinstance(seen[-1], Transcript)
 
 
 async def test_no_partial_is_made_of_silence():
