@@ -17,7 +17,8 @@ ForTheEar = Callable[[str], str]
 @dataclass(frozen=True, slots=True)
 class PhraseRules:
     """Lengths in characters, unless they say words. A weak boundary is a comma and its like, a strong one ends a
-    sentence. `first_hold` and `hold` bound what is kept back when no boundary comes."""
+    sentence. Beyond `first_hold` or `hold` without a boundary the cut is made before a joining word, beyond half as much
+    again between any two."""
 
     first_words: int = 2
     weak: int = 60
@@ -40,7 +41,7 @@ _NUMBERED = frozenset({"no", "nos", "fig", "vol", "p", "pp", "nr", "núm", "pág
 _MARKS = re.compile(r"([.!?…。！？]+|[,;:—]|\s[–-])[\"'”’»)\]]*$")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _JOINER = re.compile(
-    r"\s(?=(?:and|or|but|because|which|who|that|when|while|if|so|then|with|for|from|in|at|on|to|of)\s)"
+    r"\s(?=(?:and|or|but|because|which|who|that|when|while|if|so|then|with|for|from|in|at|on|to|of|by|as|into|about|than|where)\s)"
 )
 _BETWEEN = re.compile(r"(?<=[^\W\d])\s(?=[^\W\d])|(?<=[,;:.!?])\s")
 _WIDE = "。！？"
@@ -82,7 +83,7 @@ class Phraser:
         if body[-1].isspace() or body[-1] in _WIDE:
             return len(body) if self._ends(body, held[-1]) else 0
         hold = self._rules.first_hold if self._first else self._rules.hold
-        return self._forced(held) if len(held) > hold else 0
+        return self._forced(held, hold) if len(held) > hold else 0
 
     def _ends(self, body: str, following: str) -> bool:
         text = body.rstrip()
@@ -110,11 +111,11 @@ class Phraser:
             return words >= self._rules.first_words
         return len(text) >= self._rules.weak
 
-    def _forced(self, held: str) -> int:
+    def _forced(self, held: str, hold: int) -> int:
         """A cut in text without boundaries: before a joining word, else between words, not in an address or number."""
         room = held[:-1]
         low = len(room) // 3
-        for pattern in (_JOINER, _BETWEEN):
+        for pattern in (_JOINER, _BETWEEN) if len(held) > hold + hold // 2 else (_JOINER,):
             if places := [m.end() for m in pattern.finditer(room) if m.end() >= low]:
                 return places[-1]
         if len(held) > 2 * self._rules.hold:
