@@ -17,8 +17,8 @@ ForTheEar = Callable[[str], str]
 @dataclass(frozen=True, slots=True)
 class PhraseRules:
     """Lengths in characters, unless they say words. A weak boundary is a comma and its like, a strong one ends a
-    sentence. Beyond `first_hold` or `hold` without a boundary the cut is made before a joining word, beyond half as much
-    again between any two."""
+    sentence. Beyond `first_hold` or `hold` without a boundary the cut is made before a joining word, beyond half as
+    much again between any two."""
 
     first_words: int = 2
     weak: int = 60
