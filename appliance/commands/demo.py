@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, config: Config) -> int:
     out.print(f"[dim]a spoken question ({len(question) / 16_000:.1f} s, with the noise of a room) is played in[/]\n")
     turns = Turns()
     with screen(turns) as show:
-        sound = play(engines, question, show)
+        sound = play(engines, question, show, real_time=True)
     if not turns.answered:
         out.print("[red]no words were recognised[/]: run `parley doctor` and `parley models verify`")
         return 1
