@@ -54,7 +54,7 @@ async def test_a_spoken_question_gets_a_spoken_answer(engines):
 
 async def test_two_questions_are_two_turns_of_one_conversation(engines):
     first, second = spoken(engines, "How are you today?"), spoken(engines, "What colour is the sky?")
-    pause = np.zeros(12 * RATE, np.int16)
+    pause = np.zeros(40 * RATE, np.int16)
     conversation = Conversation()
     events = await hear(engines, Fake(np.concatenate([first, pause, second]), tail=2.0), conversation)
     assert [event.turn for event in events if isinstance(event, Answered)] == [1, 2]
