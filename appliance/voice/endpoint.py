@@ -13,15 +13,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from appliance.events import Event, Heard, Mark, SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
+from appliance.runtime.turnend import SPAN
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark
 from appliance.voice.recent import Arrivals, Recent
 from firmware.frame import RATE, Wave
 from firmware.vad import Hysteresis
-
-MEMORY = 8 * RATE
-"""Samples that the end-of-turn model hears (its window is 8 s)."""
 
 
 class TurnEnd(Protocol):
@@ -127,7 +125,7 @@ def endpoint(rules: EndpointRules, model: TurnEnd, worker: Worker) -> Stage:
     """
 
     async def stage(events: Events) -> Events:
-        logic, recent, arrivals = Endpointer(rules), Recent(MEMORY), Arrivals()
+        logic, recent, arrivals = Endpointer(rules), Recent(SPAN), Arrivals()
         early: asyncio.Task[float] | None = None
         try:
             async for event in events:
