@@ -145,10 +145,11 @@ async def talk(
             stack.callback(worker.close)
         stack.callback(sound.close)
         vad = stack.enter_context(engines.detector())
+        player = sound.mixer.player("speech")
         answering = Answering(
             write=writing(engines, conversation, workers["think"]),
             voice=(say(engines.speaker, workers["say"], config.deadlines.say),),
-            mouth=lambda spoken: mouth(sound, workers["mouth"], spoken),
+            mouth=lambda spoken: mouth(player, workers["mouth"], spoken),
         )
         stages = (
             endpoint(endpoint_rules(config), engines.turn_end, workers["turn end"]),

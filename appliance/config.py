@@ -39,6 +39,17 @@ def setting(
     return field(default=default, metadata=meta)
 
 
+BACKCHANNELS = (
+    *("uh-huh", "uh huh", "mhm", "mm-hmm", "mm hmm", "mm", "hmm", "hm", "huh", "ah", "aha", "oh", "uh", "um"),
+    *("yeah", "yep", "yes", "okay", "ok", "right", "sure", "i see", "go on", "wow", "cool", "nice", "ha", "haha"),
+)
+STOP = (
+    *("stop", "stop it", "please stop", "stop please", "stop talking", "be quiet", "quiet", "shut up", "silence"),
+    *("that's enough", "enough", "cancel", "never mind", "nevermind"),
+    *("halt", "stopp", "arrête", "stop maintenant", "para", "basta", "alto", "стоп", "хватит"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Audio:
     """The sound card."""
@@ -49,10 +60,72 @@ class Audio:
     output: str = setting(
         "", "loudspeaker: a part of its name as `parley doctor` shows it; empty takes the system's default"
     )
+    channels: tuple[int, ...] = field(
+        default=(),
+        metadata={
+            "doc": "channels of the microphone that are averaged, from 0; empty: all of them",
+            "low": 0,
+            "high": 63,
+        },
+    )
+    reference: int = setting(
+        -1, "channel of the microphone on which the card returns what it plays, from 0; -1: none", low=-1, high=63
+    )
+    lead_in_ms: int = setting(
+        -1, "ms of silence that wake a sleeping loudspeaker; -1: by its kind (HDMI, Bluetooth, USB)", low=-1, high=5_000
+    )
     duplex: str = setting(
-        "half",
-        "half: deaf while it speaks, since nothing cancels the echo yet; full: for a headset, or a card that does",
-        choices=("half", "full"),
+        "auto",
+        "full: the user may speak over an answer; half: deaf while it speaks; auto: full where the echo is cancelled",
+        choices=("auto", "full", "half"),
+    )
+    echo: str = setting(
+        "auto",
+        "what cancels the echo: webrtc, speex, off (a headset, or a card that does it); auto: webrtc, "
+        "or off where the card does it",
+        choices=("auto", "webrtc", "speex", "off"),
+    )
+    noise_suppression: bool = setting(False, "suppress steady noise in front of all models")
+    gain_control: bool = setting(False, "raise quiet voices in front of all models")
+    high_pass: bool = setting(True, "take away what lies below speech: rumble, wind, hum")
+
+
+@dataclass(frozen=True, slots=True)
+class Wake:
+    """What makes the box attend."""
+
+    mode: str = setting(
+        "word",
+        "word: a wake word or a button opens a turn; button: only a button or the API; always: every voice does",
+        choices=("word", "button", "always"),
+    )
+    words: tuple[str, ...] = field(
+        default=("okay-nabu", "hey-jarvis"), metadata={"doc": "wake words; each is a model wake-WORD"}
+    )
+    patience_s: float = setting(6.0, "seconds that the box waits for a voice once it attends", low=1, high=60)
+    follow_up_s: float = setting(
+        6.0, "seconds after an answer in which a question needs no wake word; 0: none", low=0, high=120
+    )
+    verify: bool = setting(False, "let the recogniser confirm the wake word before the box attends")
+    verify_ms: int = setting(400, "ms that the confirmation may take; then the wake word counts", low=50, high=5_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """How the user speaks over an answer."""
+
+    speech_ms: int = setting(120, "ms of voice that hold the answer", low=30, high=2_000)
+    doubt_ms: int = setting(
+        500, "ms of voice needed on top while the echo is not known to be cancelled", low=0, high=5_000
+    )
+    decide_ms: int = setting(
+        1_500, "ms after which an answer that is held goes on if no words were made out", low=200, high=10_000
+    )
+    backchannels: tuple[str, ...] = field(
+        default=BACKCHANNELS, metadata={"doc": "what a listener says without wanting the floor: the answer goes on"}
+    )
+    stop: tuple[str, ...] = field(
+        default=STOP, metadata={"doc": "what ends an answer and needs no other: the language model is not asked"}
     )
 
 
@@ -179,7 +252,9 @@ class Log:
 @dataclass(frozen=True, slots=True)
 class Config:
     audio: Audio = field(default_factory=Audio)
+    wake: Wake = field(default_factory=Wake)
     endpoint: Endpoint = field(default_factory=Endpoint)
+    interrupt: Interrupt = field(default_factory=Interrupt)
     hear: Hear = field(default_factory=Hear)
     think: Think = field(default_factory=Think)
     say: Say = field(default_factory=Say)

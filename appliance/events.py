@@ -24,10 +24,58 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Heard(Event):
-    """A frame of clean near-end sound, int16 mono at 16 kHz, and the voice detector's probability [0, 1]."""
+    """A frame of clean near-end sound, int16 mono at 16 kHz, and the voice detector's probability [0, 1].
+
+    `live` is False where no microphone stands behind it (muted, or the card is away): silence that no model has seen.
+    `doubt` in [0, 1] is how little a voice proves while the box itself is heard (see `firmware.frame.Frame`)."""
 
     samples: Pcm
     speech: float
+    live: bool = True
+    doubt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Woken(Event):
+    """A wake word was heard, or a button pressed (`word` is "button" or "api"). `at` is the word's last sample,
+    `begin` its first; `score` crossed `threshold`."""
+
+    word: str
+    begin: int
+    score: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Attending(Event):
+    """The box began to attend to the user, or ceased to; `why` says what opened or closed it."""
+
+    on: bool
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoundLost(Event):
+    """The sound card does not work; it is opened again until it does. `kind` names how it fails."""
+
+    kind: str
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoundBack(Event):
+    """The sound card works again, `seconds` after it failed."""
+
+    kind: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Muted(Event):
+    """The microphone was closed, or opened again, by the user."""
+
+    on: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +166,13 @@ class Played(Event):
     """Sound that left the box: `words` are those whose last sample has been played."""
 
     words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Held(Event):
+    """The answer fell silent because somebody seems to speak over it (`on`), or goes on since that was nothing."""
+
+    on: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ from typing import Any, Literal
 import numpy as np
 
 from firmware.fault import DeviceFault
-from firmware.frame import FRAME, RATE, Frame, Pcm, Wave, to_pcm
+from firmware.frame import FRAME, NOTHING, RATE, Frame, Pcm, to_pcm, to_wave
+from firmware.mixer import Mixer
 from firmware.resample import Resampler
 from firmware.ring import Ring
-from firmware.sound import PATIENCE, Playback, gone, silent
+from firmware.sound import PATIENCE, gone, silent
 
 INSTALL = "apt-get install portaudio19-dev && pip install parley[audio]"
 _RATES = (48_000, 44_100, 32_000, 16_000, 8_000)
@@ -47,7 +48,7 @@ class Port:
         return self.capture if direction == "capture" else self.playback
 
 
-NOTHING = Port("none", -1, "none", 0, 0, RATE, ())
+NO_PORT = Port("none", -1, "none", 0, 0, RATE, ())
 """Stands for a microphone that was not asked for."""
 
 
@@ -63,23 +64,27 @@ class Device:
 
     `capture` and `playback` are ids, or a part of one that fits no other; empty means the system's default, and without
     a capture at all (None) there are no frames. `at` is the number of the first sample, for an owner that opens the
-    device again and goes on counting. Raises DeviceFault.
+    device again and goes on counting, and `mixer` what it plays. Raises DeviceFault.
     """
 
-    def __init__(self, *, capture: str | None = "", playback: str = "", at: int = 0) -> None:
+    def __init__(
+        self, *, capture: str | None = "", playback: str = "", at: int = 0, mixer: Mixer | None = None
+    ) -> None:
         self._at = at
+        self.mixer = mixer or Mixer()
         self.underruns = 0
         self._closed = False
         self._streams: list[Any] = []
         self._blocks: Ring[bytes] = Ring(_RING)
+        self._taken: Ring[Pcm] = Ring(_RING)
         self._pyaudio, self._library = _start()
         try:
             found = _ports(self._library)
-            self.source = NOTHING if capture is None else _choose(found, capture, "capture")
+            self.source = NO_PORT if capture is None else _choose(found, capture, "capture")
             self.sink = _choose(found, playback, "playback")
-            output, self.rate, self._outputs = self._open(self.sink, "playback", self._give)
-            self._playback = Playback(self.rate, latency=round(output.get_output_latency() * self.rate))
-            if self.source is not NOTHING:
+            output, rate, self._outputs = self._open(self.sink, "playback", self._give)
+            self.mixer.attach(rate, latency=round(output.get_output_latency() * rate))
+            if self.source is not NO_PORT:
                 _, self.capture_rate, self._inputs = self._open(self.source, "capture", self._receive)
             for stream in self._streams:
                 stream.start_stream()
@@ -89,20 +94,12 @@ class Device:
                 raise
             raise DeviceFault(f"the sound card does not start: {_reason(error)}", "see `parley doctor`") from error
 
-    @property
-    def played(self) -> int:
-        return self._playback.played
-
-    @property
-    def pending(self) -> int:
-        return self._playback.pending
-
     def frames(self) -> Iterator[Frame]:
         """Raises DeviceFault when nothing has come for PATIENCE seconds: the owner closes this device and opens
         another."""
-        if self.source is NOTHING:
+        if self.source is NO_PORT:
             return
-        resampler = Resampler(self.capture_rate, RATE)
+        resampler, reference = Resampler(self.capture_rate, RATE), Resampler(self.mixer.rate, RATE)
         held: Pcm = np.zeros(0, np.int16)
         losses = lost_samples = 0
         at = self._at
@@ -115,17 +112,8 @@ class Device:
             mono = channels.mean(axis=1, dtype=np.float32) / np.float32(32768.0)
             held = np.concatenate([held, to_pcm(resampler.push(mono))])
             while len(held) >= FRAME:
-                yield Frame(at, held[:FRAME], losses)
+                yield Frame(at, held[:FRAME], losses, to_pcm(reference.push(to_wave(self._far()))))
                 at, held, losses = at + FRAME, held[FRAME:], 0
-
-    def play(self, samples: Pcm | Wave, rate: int) -> None:
-        self._playback.play(samples, rate)
-
-    def flush(self) -> None:
-        self._playback.flush()
-
-    def drain(self) -> None:
-        self._playback.drain()
 
     def close(self) -> None:
         self._closed = True
@@ -150,6 +138,14 @@ class Device:
                     raise gone("sound server or card") from None
         return None
 
+    def _far(self) -> Pcm:
+        """What the loudspeaker took since the last look, at its rate; silence for what was lost."""
+        parts = [NOTHING]
+        while len(self._taken):
+            mono, lost = self._taken.get(timeout=0.1)
+            parts += [np.zeros(lost * len(mono), np.int16), mono]
+        return np.concatenate(parts)
+
     def _receive(self, data: bytes, count: int, time_info: object, status: int) -> tuple[None, int]:
         self._blocks.put(data)
         return None, self._pyaudio.paContinue
@@ -159,8 +155,9 @@ class Device:
         # What the stream states as its latency leaves out the sound server: 80 ms for 99 measured ones.
         ahead = time_info["output_buffer_dac_time"] - time_info["current_time"]
         if 0.0 <= ahead < 1.0:
-            self._playback.latency = max(self._playback.latency, round(ahead * self.rate) + count)
-        mono = self._playback.take(count)
+            self.mixer.latency = max(self.mixer.latency, round(ahead * self.mixer.rate) + count)
+        mono = self.mixer.take(count)
+        self._taken.put(mono)
         return np.repeat(mono, self._outputs).tobytes(), self._pyaudio.paContinue
 
     def _open(self, port: Port, direction: Direction, callback: Callable[..., object]) -> tuple[Any, int, int]:

@@ -13,8 +13,10 @@ from typing import Literal
 import numpy as np
 
 from firmware import wav
-from firmware.frame import FRAME, RATE, Frame, Pcm, Wave
-from firmware.sound import Playback, gone, silent
+from firmware.frame import FRAME, NOTHING, RATE, Frame, Pcm, to_pcm, to_wave
+from firmware.mixer import Mixer
+from firmware.resample import Resampler
+from firmware.sound import gone, silent
 
 PATIENCE = 60.0
 """Seconds: in virtual time it is the listener, busy with real models, who moves the clock."""
@@ -55,30 +57,24 @@ class Fake:
     ) -> None:
         if rate % 100 or (room is not None and rate != RATE):
             raise ValueError(f"a rate of {rate} cannot be played frame by frame here")
-        self.rate = rate
         self._source = _pieces(source)
         self._tail = tail
         self._pace = pace
         self._room = room
         self._mishaps = sorted(mishaps, key=lambda mishap: mishap.at)
-        self._playback = Playback(rate, capacity=capacity, patience=PATIENCE, wait=self._pass)
+        self.mixer = Mixer(rate)
+        self.mixer.attach(rate, patience=PATIENCE, wait=self._pass)
+        self.player = self.mixer.player("speech", capacity=capacity)
+        self._reference = Resampler(rate, RATE)
         self._output: list[Pcm] = []
         self._ticking = Lock()
         self._listening = self._gone = self._closed = False
         self._started: float | None = None
 
     @property
-    def played(self) -> int:
-        return self._playback.played
-
-    @property
-    def pending(self) -> int:
-        return self._playback.pending
-
-    @property
     def now(self) -> int:
         """The device clock, in samples at RATE."""
-        return self._playback.clock * RATE // self.rate
+        return self.mixer.clock * RATE // self.mixer.rate
 
     def output(self) -> Pcm:
         """What the loudspeaker has put out since the start, silence included: int16 [n] at `rate`. Sample i was heard
@@ -88,33 +84,27 @@ class Fake:
     def frames(self) -> Iterator[Frame]:
         self._listening = True
         losing = lost = 0
+        far = NOTHING
         try:
             for near in self._near():
                 at = self.now
                 losing += self._strike(at)
-                heard = self._mix(near, self._tick())
+                played = self._tick()
+                heard = self._mix(near, played)
+                far = np.concatenate([far, to_pcm(self._reference.push(to_wave(played)))])
                 if self._closed:
                     return
                 if losing:
                     losing, lost = losing - 1, lost + 1
                     continue
-                yield Frame(at, heard, lost)
-                lost = 0
+                yield Frame(at, heard, lost, far)
+                lost, far = 0, NOTHING
         finally:
             self._listening = False
 
-    def play(self, samples: Pcm | Wave, rate: int) -> None:
-        self._playback.play(samples, rate)
-
-    def flush(self) -> None:
-        self._playback.flush()
-
-    def drain(self) -> None:
-        self._playback.drain()
-
     def close(self) -> None:
         self._closed = True
-        self._playback.flush()
+        self.player.flush()
 
     def _near(self) -> Iterator[Pcm]:
         """The source in frames, the last one padded, then the tail."""
@@ -153,8 +143,8 @@ class Fake:
             if self._pace is not None:
                 now = time.monotonic()
                 self._started = self._started or now
-                time.sleep(max(0.0, self._started + self._playback.clock / self.rate / self._pace - now))
-            played = self._playback.take(self.rate // 100)
+                time.sleep(max(0.0, self._started + self.mixer.clock / self.mixer.rate / self._pace - now))
+            played = self.mixer.take(self.mixer.rate // 100)
             self._output.append(played)
             return played
 

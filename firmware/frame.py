@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,59 @@ Wave = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
+class Woke:
+    """A wake word, or a button: `word` names it, `begin` and `end` are its samples on the device clock, `score` is what
+    crossed its `threshold`."""
+
+    word: str
+    begin: int
+    end: int
+    score: float
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """The card does not work: `kind` names how, `message` and `fix` are for people."""
+
+    kind: TroubleKind
+    message: str
+    fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """The card works again after `seconds`; `kind` is the trouble that is over."""
+
+    kind: TroubleKind
+    seconds: float
+
+
+TroubleKind = Literal["unplugged", "frozen", "moved", "server", "silence", "rate", "refused", "missing"]
+Note = Woke | Trouble | Recovered
+
+
+NOTHING: Pcm = np.zeros(0, np.int16)
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """`samples` int16 mono [FRAME] at RATE, `at` the index of its first sample on the device clock, `overruns` the
-    number of frames lost in front of this one."""
+    number of frames lost in front of this one.
+
+    `far` is what the loudspeaker took since the frame before, int16 mono [n] at RATE; n varies, since a sound card
+    plays in periods of its own. `live` is False where no microphone stands behind the frame: it is muted, or the card
+    is away. `doubt` in [0, 1] is how little a voice in this frame proves while the box plays: 0 where nothing plays or
+    the echo is known to be cancelled, 1 where echo may be heard as it is. `notes` is what the basement noticed.
+    """
 
     at: int
     samples: Pcm
     overruns: int = 0
+    far: Pcm = field(default_factory=lambda: NOTHING)
+    live: bool = True
+    doubt: float = 0.0
+    notes: tuple[Note, ...] = ()
 
 
 def to_wave(sound: Pcm | Wave) -> Wave:

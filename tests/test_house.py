@@ -18,16 +18,20 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("firmware", "appliance", "models")
 
 DOORS = {
+    "ai_edge_litert": ["appliance/runtime/tfl.py"],
     "gguf": ["models/quantized/recipes/gguf_file.py"],
     "jinja2": ["appliance/runtime/chat.py"],
+    "livekit": ["firmware/apm.py"],
     "llguidance": ["appliance/runtime/grammar.py"],
     "miniaudio": ["firmware/codec.py"],
     "onnx": ["models/quantized/graph.py", "models/quantized/recipes/piper.py"],
     "onnxruntime": ["appliance/runtime/ort.py"],
     "psutil": ["appliance/doctor.py"],
     "pyaudio": ["firmware/device.py"],
+    "pymicro_features": ["firmware/wake.py"],
     "rich": ["appliance/commands/console.py"],
     "safetensors": ["models/quantized/recipes/minilm.py"],
+    "speexdsp": ["firmware/speex.py"],
     "tokenizers": ["appliance/runtime/tokenizer.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
 }

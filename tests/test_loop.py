@@ -75,7 +75,7 @@ async def test_speech_over_the_answer_ends_it(engines):
 
     def near():
         yield question
-        while sound.played < RATE:
+        while sound.player.played < RATE:
             yield np.zeros(RATE // 100, np.int16)
         yield over
 

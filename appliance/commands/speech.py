@@ -51,10 +51,11 @@ def _play(chunks: Iterable[Wave], rate: int, config: Config) -> None:
     from firmware.device import Device
 
     device = Device(capture=None, playback=config.audio.output)
+    player = device.mixer.player("speech")
     try:
         for samples in chunks:
-            device.play(samples, rate)
-        device.drain()
+            player.play(samples, rate)
+        player.drain()
     finally:
         device.close()
 

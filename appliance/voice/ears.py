@@ -27,14 +27,14 @@ def half_duplex(frames: Iterator[Frame], sound: Sound) -> Iterator[Frame]:
     answer itself. What is said over it is not heard."""
     until = 0
     for frame in frames:
-        if sound.pending:
+        if sound.mixer.pending:
             until = frame.at + len(frame.samples) + ECHO_TAIL
         yield replace(frame, samples=np.zeros_like(frame.samples)) if frame.at < until else frame
 
 
 def _detect(frames: Iterator[Frame], vad: Detector) -> Iterator[Heard]:
     for frame in frames:
-        yield Heard(frame.at, 0, frame.samples, vad.push(frame))
+        yield Heard(frame.at, 0, frame.samples, vad.push(frame), frame.live, frame.doubt)
 
 
 async def ears(frames: Iterator[Frame], vad: Detector, worker: Worker) -> Events:

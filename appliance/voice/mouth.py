@@ -11,7 +11,7 @@ from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within
 from firmware.frame import RATE
-from firmware.sound import Sound
+from firmware.mixer import Player
 
 TICK = 0.05
 """Seconds between two looks at what has been played."""
@@ -72,12 +72,12 @@ class Ledger:
         return tuple(words)
 
 
-def mouth(sound: Sound, worker: Worker, spoken: Spoken) -> Stage:
+def mouth(player: Player, worker: Worker, spoken: Spoken) -> Stage:
     """Consumes Speech; adds Played. However the stage is left, nothing more is heard behind it: what was not played by
     then is flushed, and `spoken` holds what was."""
 
     async def stage(events: Events) -> Events:
-        ledger = Ledger(spoken, sound.played + sound.pending)
+        ledger = Ledger(spoken, player.played + player.pending)
         at = turn = 0
         first, drained = True, False
         try:
@@ -90,23 +90,23 @@ def mouth(sound: Sound, worker: Worker, spoken: Spoken) -> Stage:
                     continue
                 ledger.queue(event)
                 async with within("mouth", len(event.samples) / event.rate + SLACK):
-                    await worker.call(sound.play, event.samples, event.rate)
+                    await worker.call(player.play, event.samples, event.rate)
                 if first:
                     yield mark(at, turn, "mouth", "first sound")
                     first = False
-                if words := ledger.heard(sound.played):
+                if words := ledger.heard(player.played):
                     yield Played(at, turn, words)
-            async with within("mouth", sound.pending / RATE + SLACK):
-                drain = asyncio.ensure_future(worker.call(sound.drain))
+            async with within("mouth", player.pending / RATE + SLACK):
+                drain = asyncio.ensure_future(worker.call(player.drain))
                 while not drain.done():
                     await asyncio.wait([drain], timeout=TICK)
-                    if words := ledger.heard(sound.played):
+                    if words := ledger.heard(player.played):
                         yield Played(at, turn, words)
                 await drain
             drained = True
         finally:
             if not drained:
-                sound.flush()
-            ledger.heard(sound.played)
+                player.flush()
+            ledger.heard(player.played)
 
     return stage

@@ -135,16 +135,16 @@ def test_a_tone_comes_back_at_its_pitch_and_whole(
     monkeypatch.setattr(device_module, "_ports", lambda library: [replace(port, rate=rate) for port in LISTED(library)])
     heard: list[Frame] = []
     with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
-        assert (device.rate, device.capture_rate) == (rate, rate)
+        assert (device.mixer.rate, device.capture_rate) == (rate, rate)
         for frame in device.frames():
             heard.append(frame)
             if len(heard) == 50:
-                device.play(tone(1.003, 22_050), 22_050)
+                device.mixer.player("speech").play(tone(1.003, 22_050), 22_050)
             if len(heard) == 250:
                 break
-        device.drain()
-        assert device.played in range(round(1.003 * RATE) - 2, round(1.003 * RATE) + 3)
-        assert device.pending == 0
+        device.mixer.player("speech").drain()
+        assert device.mixer.player("speech").played in range(round(1.003 * RATE) - 2, round(1.003 * RATE) + 3)
+        assert device.mixer.player("speech").pending == 0
     sound = np.concatenate([frame.samples for frame in heard])
     assert [frame.at for frame in heard] == list(range(0, 250 * FRAME, FRAME))
     assert not any(frame.overruns for frame in heard)
@@ -164,8 +164,8 @@ def test_what_is_said_is_heard_to_the_end_before_the_device_closes(server: Serve
         head = recorder.stdout.read(RATE)
         with opened(capture=None, playback="ALSA:spk") as device:
             assert list(device.frames()) == []
-            device.play(tone(1.003, 22_050), 22_050)
-            device.drain()
+            device.mixer.player("speech").play(tone(1.003, 22_050), 22_050)
+            device.mixer.player("speech").drain()
         time.sleep(0.5)
         recorder.terminate()
         sound = np.frombuffer(head + recorder.communicate()[0], np.int16)
@@ -179,28 +179,28 @@ def test_a_flush_is_heard_at_once(server: Server) -> None:
     """Barge-in: the sound stops within what the card already holds, and nothing more of it is written."""
     with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
         taken: list[tuple[int, bool]] = []
-        real = device._playback.take
+        real = device.mixer.take
 
         def take(count: int) -> Pcm:
             out = real(count)
-            taken.append((device._playback.clock, bool(out.any())))
+            taken.append((device.mixer.clock, bool(out.any())))
             return out
 
-        device._playback.take = take  # type: ignore[method-assign]
+        device.mixer.take = take  # type: ignore[method-assign]
         decided = None
         for number, _frame in enumerate(device.frames()):
             if number == 50:
-                device.play(tone(0.9, RATE), RATE)
+                device.mixer.player("speech").play(tone(0.9, RATE), RATE)
             if number == 80:
-                device.flush()
-                decided = device._playback.clock
+                device.mixer.player("speech").flush()
+                decided = device.mixer.clock
             if number == 150:
                 break
         assert decided is not None
         assert any(sounding for clock, sounding in taken if clock <= decided)
         late = [clock for clock, sounding in taken if sounding and clock > decided]
         assert len(late) <= 1, "more than the period that was being filled"
-        assert 0 < device.played < 0.9 * RATE
+        assert 0 < device.mixer.player("speech").played < 0.9 * RATE
 
 
 @pytest.mark.parametrize("server", [48_000], indirect=True)
@@ -312,7 +312,7 @@ def test_a_card_that_takes_only_its_own_rate_and_channels(library: Library) -> N
     """C62: the sound is resampled inside, both ways."""
     rate, channels = library.rates[0], library.channels
     device = Device()
-    device.play(tone(0.1, 22_050), 22_050)
+    device.mixer.player("speech").play(tone(0.1, 22_050), 22_050)
     played = b"".join(library.callbacks["playback"](None, rate // 100, NOW, 0)[0] for _ in range(20))
     by_channel = np.frombuffer(played, np.int16).reshape(-1, channels)
     assert (by_channel == by_channel[:, :1]).all()

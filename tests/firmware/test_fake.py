@@ -13,7 +13,8 @@ from firmware import wav
 from firmware.fake import Fake, Mishap
 from firmware.fault import DeviceFault
 from firmware.frame import FRAME, RATE, Frame, Pcm
-from firmware.sound import Playback, Sound
+from firmware.mixer import Mixer
+from firmware.sound import Sound
 
 
 def loud(samples: int) -> Pcm:
@@ -38,20 +39,20 @@ def test_every_sample_is_played(rate: int, source: int, count: int) -> None:
     """C68: whatever the length, all of it reaches the loudspeaker, and is counted."""
     fake = Fake(np.zeros(0, np.int16), rate=rate)
     for part in np.array_split(loud(count), 3):
-        fake.play(part, source)
-    fake.drain()
+        fake.player.play(part, source)
+    fake.player.drain()
     expected = -(-count * rate // source)
     assert np.count_nonzero(fake.output()) in range(expected - rate // 1000, expected + 1)
-    assert fake.played == expected * RATE // rate
-    assert fake.pending == 0
+    assert fake.player.played == expected * RATE // rate
+    assert fake.player.pending == 0
 
 
 def test_playing_advances_with_listening() -> None:
     """Equal on every run: a captured frame is a played frame."""
     fake = Fake(np.zeros(RATE, np.int16))
-    fake.play(loud(RATE // 2), RATE)
+    fake.player.play(loud(RATE // 2), RATE)
     for number, _frame in enumerate(fake.frames(), 1):
-        assert fake.played == min(number * FRAME, RATE // 2)
+        assert fake.player.played == min(number * FRAME, RATE // 2)
     assert np.flatnonzero(fake.output())[-1] == RATE // 2 - 1
 
 
@@ -59,52 +60,58 @@ def test_playing_advances_with_listening() -> None:
 @given(st.integers(0, 90), st.sampled_from([16_000, 22_050, 48_000]))
 def test_nothing_is_played_after_a_flush(at: int, rate: int) -> None:
     fake = Fake(np.zeros(RATE, np.int16), rate=48_000)
-    fake.play(loud(2 * rate), rate)
+    fake.player.play(loud(2 * rate), rate)
     for number, _frame in enumerate(fake.frames()):
         if number == at:
-            fake.flush()
+            fake.player.flush()
             decided = fake.now
-            assert fake.pending == 0
+            assert fake.player.pending == 0
     assert not fake.output()[decided * 3 :].any()
-    assert fake.played == decided
+    assert fake.player.played == decided
 
 
 def test_a_new_line_may_follow_a_flush_at_once() -> None:
     fake = Fake(np.zeros(0, np.int16))
-    fake.play(loud(RATE), RATE)
-    fake.flush()
-    fake.play(np.full(100, 7, np.int16), RATE)
-    fake.drain()
+    fake.player.play(loud(RATE), RATE)
+    fake.player.flush()
+    fake.player.play(np.full(100, 7, np.int16), RATE)
+    fake.player.drain()
     assert fake.output()[:100].tolist() == [7] * 100
-    assert fake.played == 100
+    assert fake.player.played == 100
 
 
 def test_late_sound_of_a_flushed_line_is_never_heard() -> None:
     """Who waits for room in the queue returns at the flush, and what it had left is gone."""
     waiting = threading.Event()
-    playback = Playback(RATE, capacity=0.2, wait=waiting.set)
+    mixer = Mixer(RATE)
+    mixer.attach(RATE, wait=waiting.set)
+    playback = mixer.player("speech", capacity=0.2)
     late = threading.Thread(target=playback.play, args=(loud(5 * RATE), RATE))
     late.start()
     assert waiting.wait(5)
     playback.flush()
     late.join(5)
     assert not late.is_alive()
-    assert not playback.take(10 * RATE).any()
+    assert not mixer.take(10 * RATE).any()
     assert playback.pending == 0
 
 
 def test_what_the_device_still_holds_has_not_been_heard() -> None:
-    playback = Playback(RATE, latency=3 * FRAME)
+    mixer = Mixer(RATE)
+    mixer.attach(RATE, latency=3 * FRAME)
+    playback = mixer.player("speech")
     playback.play(loud(2 * FRAME), RATE)
     heard = []
     for _ in range(7):
-        playback.take(FRAME)
+        mixer.take(FRAME)
         heard.append((playback.played, playback.pending))
     assert heard == [(0, 320), (0, 320), (0, 320), (160, 160), (320, 0), (320, 0), (320, 0)]
 
 
 def test_a_loudspeaker_that_takes_nothing_is_given_up() -> None:
-    playback = Playback(RATE, capacity=0.1, patience=0.05)
+    mixer = Mixer(RATE)
+    mixer.attach(RATE, patience=0.05)
+    playback = mixer.player("speech", capacity=0.1)
     with pytest.raises(DeviceFault, match="stopped taking sound"):
         playback.play(loud(RATE), RATE)
     with pytest.raises(DeviceFault, match="stopped taking sound"):
@@ -114,21 +121,21 @@ def test_a_loudspeaker_that_takes_nothing_is_given_up() -> None:
 def test_the_rate_may_change_between_phrases() -> None:
     fake = Fake(np.zeros(0, np.int16))
     for rate in (RATE, 22_050, 8_000):
-        fake.play(loud(rate // 2), rate)
-    fake.drain()
-    assert fake.played == 3 * RATE // 2
+        fake.player.play(loud(rate // 2), rate)
+    fake.player.drain()
+    assert fake.player.played == 3 * RATE // 2
 
 
 def test_a_listener_may_answer_what_is_played() -> None:
     """The near end looks at the loudspeaker: it speaks once a tenth of a second of the answer has been heard."""
 
     def user() -> Iterator[Pcm]:
-        while fake.played < RATE // 10:
+        while fake.player.played < RATE // 10:
             yield np.zeros(FRAME, np.int16)
         yield loud(FRAME)
 
     fake = Fake(user(), tail=0.0)
-    fake.play(loud(RATE), RATE)
+    fake.player.play(loud(RATE), RATE)
     frames = list(fake.frames())
     assert frames[-1].at == RATE // 10
     assert frames[-1].samples.any()
@@ -142,7 +149,7 @@ def test_the_room_is_heard() -> None:
         return held.pop(0)
 
     fake = Fake(loud(RATE), room=room)
-    fake.play(loud(FRAME), RATE)
+    fake.player.play(loud(FRAME), RATE)
     sound = np.concatenate([frame.samples for frame in fake.frames()])
     assert np.flatnonzero(sound > 1000).tolist() == list(range(3 * FRAME, 4 * FRAME))
 
@@ -158,9 +165,9 @@ def test_mishaps() -> None:
             heard.extend(fake.frames())
         assert len(heard) == 50
         if kind == "vanish":
-            fake.play(loud(100), RATE)
+            fake.player.play(loud(100), RATE)
             with pytest.raises(DeviceFault, match="the loudspeaker is gone"):
-                fake.drain()
+                fake.player.drain()
 
 
 def test_close_ends_an_endless_silence() -> None:
@@ -184,7 +191,7 @@ def test_the_same_loop_twice_gives_the_same_sound() -> None:
         fake = Fake(loud(RATE), rate=48_000)
         for frame in fake.frames():
             if frame.at % 3200 == 0:
-                fake.play(np.arange(frame.at % 977, dtype=np.int16), 22_050)
+                fake.player.play(np.arange(frame.at % 977, dtype=np.int16), 22_050)
         return fake.output()
 
     np.testing.assert_array_equal(once(), once())

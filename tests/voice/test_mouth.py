@@ -38,7 +38,7 @@ async def test_a_phrase_that_was_heard_is_remembered_as_it_was_written(worker):
         Phrase(0, 1, " $5, please.", "five dollars, please."),
         speech(("five", 0.3), ("dollars", 0.6), ("please.", 1)),
     ]
-    async with line(source(*given), mouth(sound, worker, spoken)) as events:
+    async with line(source(*given), mouth(sound.player, worker, spoken)) as events:
         seen = [event async for event in events]
     assert spoken.text == "$5, please."
     assert [word for event in seen if isinstance(event, Played) for word in event.words] == [
@@ -57,7 +57,7 @@ async def test_an_interruption_leaves_the_words_that_were_heard_and_no_sound(wor
         Phrase(0, 1, " one two three", "one two three"),
         speech(("one", 0.2), ("two", 5.0), ("three", 9.9), seconds=10),
     ]
-    async with line(source(*given), mouth(sound, worker, spoken)) as events:
+    async with line(source(*given), mouth(sound.player, worker, spoken)) as events:
         async for event in events:
             if isinstance(event, Played):
                 break
@@ -71,7 +71,7 @@ async def test_an_interruption_leaves_the_words_that_were_heard_and_no_sound(wor
 
 async def test_the_first_sound_is_marked(worker):
     sound = Fake(np.zeros(0, np.int16))
-    async with line(source(speech(("a", 1.0))), mouth(sound, worker, Spoken())) as events:
+    async with line(source(speech(("a", 1.0))), mouth(sound.player, worker, Spoken())) as events:
         seen = [event async for event in events]
     assert [event.name for event in seen if isinstance(event, Mark)] == ["first sound"]
 
