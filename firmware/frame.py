@@ -47,8 +47,15 @@ class Recovered:
     seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class Muting:
+    """The user closed the microphone, or opened it again."""
+
+    on: bool
+
+
 TroubleKind = Literal["unplugged", "frozen", "moved", "server", "silence", "rate", "refused", "missing"]
-Note = Woke | Trouble | Recovered
+Note = Woke | Trouble | Recovered | Muting
 
 
 NOTHING: Pcm = np.zeros(0, np.int16)

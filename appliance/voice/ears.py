@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from appliance.events import Heard
+from appliance.events import Event, Heard, Muted, SoundBack, SoundLost, Woken
 from appliance.runtime.worker import Worker
 from appliance.stream import Events
-from firmware.frame import RATE, Frame
+from firmware.frame import RATE, Frame, Muting, Note, Recovered, Trouble, Woke
 from firmware.sound import Sound
 
 ECHO_TAIL = 3 * RATE // 10
@@ -20,6 +20,8 @@ ECHO_TAIL = 3 * RATE // 10
 
 class Detector(Protocol):
     def push(self, frame: Frame) -> float: ...
+
+    def reset(self) -> None: ...
 
 
 def half_duplex(frames: Iterator[Frame], sound: Sound) -> Iterator[Frame]:
@@ -32,9 +34,28 @@ def half_duplex(frames: Iterator[Frame], sound: Sound) -> Iterator[Frame]:
         yield replace(frame, samples=np.zeros_like(frame.samples)) if frame.at < until else frame
 
 
-def _detect(frames: Iterator[Frame], vad: Detector) -> Iterator[Heard]:
+def _detect(frames: Iterator[Frame], vad: Detector) -> Iterator[Event]:
+    """What the basement noticed comes in front of the frame that it was noticed in. Sound behind which no microphone
+    stands is not shown to the detector."""
+    live = True
     for frame in frames:
-        yield Heard(frame.at, 0, frame.samples, vad.push(frame), frame.live, frame.doubt)
+        yield from (_event(note, frame.at) for note in frame.notes)
+        if live and not frame.live:
+            vad.reset()
+        live = frame.live
+        yield Heard(frame.at, 0, frame.samples, vad.push(frame) if live else 0.0, live, frame.doubt)
+
+
+def _event(note: Note, at: int) -> Event:
+    match note:
+        case Woke():
+            return Woken(note.end, 0, note.word, note.begin, note.score, note.threshold)
+        case Trouble():
+            return SoundLost(at, 0, note.kind, note.message, note.fix)
+        case Recovered():
+            return SoundBack(at, 0, note.kind, note.seconds)
+        case Muting():
+            return Muted(at, 0, note.on)
 
 
 async def ears(frames: Iterator[Frame], vad: Detector, worker: Worker) -> Events:
@@ -42,5 +63,5 @@ async def ears(frames: Iterator[Frame], vad: Detector, worker: Worker) -> Events
 
     The ring in front of `frames` is what drops, oldest first, when the line falls behind a real device.
     """
-    async for heard in worker.iterate(_detect(frames, vad)):
-        yield heard
+    async for event in worker.iterate(_detect(frames, vad)):
+        yield event
