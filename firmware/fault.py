@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from firmware.frame import TroubleKind
+
 
 class Fault(Exception):
     """Something was wrong that a person can put right.
@@ -34,6 +36,10 @@ class StorageFault(Fault):
 
 
 class DeviceFault(Fault):
-    """The sound card is missing, refused, frozen or gone."""
+    """The sound card is missing, refused, frozen or gone; `kind` says which, where it is known."""
 
     code = 5
+
+    def __init__(self, message: str, fix: str = "", kind: TroubleKind | None = None) -> None:
+        super().__init__(message, fix)
+        self.kind = kind

@@ -73,7 +73,10 @@ class Resampler:
         """The outputs `_next` to `end`; forgets the input that no later output needs."""
         if end <= self._next:
             return np.zeros(0, np.float32)
-        wave = np.concatenate([self._outputs(at, min(at + BLOCK, end)) for at in range(self._next, end, BLOCK)])
+        if self._held.any():
+            wave = np.concatenate([self._outputs(at, min(at + BLOCK, end)) for at in range(self._next, end, BLOCK)])
+        else:  # most of a loudspeaker's day
+            wave = np.zeros(end - self._next, np.float32)
         self._next = end
         keep = max(0, end * self._down // self._up - self._half + 1 - self._first)
         self._held = self._held[keep:]

@@ -155,16 +155,16 @@ def test_the_room_is_heard() -> None:
 
 
 def test_mishaps() -> None:
-    fake = Fake(loud(RATE), mishaps=[Mishap(320, "overrun", 3)])
+    fake = Fake(loud(RATE), mishaps=[Mishap(320, "overrun", frames=3)])
     frames = list(fake.frames())
     assert [(frame.at, frame.overruns) for frame in frames[:4]] == [(0, 0), (160, 0), (800, 3), (960, 0)]
-    for kind, words in (("vanish", "the microphone is gone"), ("silence", "went silent after 0.5 s")):
+    for kind, words in (("unplugged", "the microphone is gone"), ("frozen", "went silent after 0.5 s")):
         fake = Fake(loud(RATE), mishaps=[Mishap(RATE // 2, kind)])  # type: ignore[arg-type]
         heard: list[Frame] = []
         with pytest.raises(DeviceFault, match=words):
             heard.extend(fake.frames())
         assert len(heard) == 50
-        if kind == "vanish":
+        if kind == "unplugged":
             fake.player.play(loud(100), RATE)
             with pytest.raises(DeviceFault, match="the loudspeaker is gone"):
                 fake.player.drain()
