@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from firmware.frame import TroubleKind
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the command line is quicker without numpy
+    from firmware.frame import TroubleKind
 
 
 class Fault(Exception):
