@@ -27,6 +27,7 @@ from appliance.runtime.tts import Voice
 from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage, line
+from appliance.voice.bargein import Floor, InterruptRules, Judge, bargein
 from appliance.voice.conversation import Conversation, Message, Role
 from appliance.voice.ears import ears, half_duplex
 from appliance.voice.endpoint import EndpointRules, endpoint
@@ -146,15 +147,18 @@ async def talk(
         stack.callback(sound.close)
         vad = stack.enter_context(engines.detector())
         player = sound.mixer.player("speech")
+        rules = interrupt_rules(config)
+        floor = Floor(player, rules)
         answering = Answering(
             write=writing(engines, conversation, workers["think"]),
             voice=(say(engines.speaker, workers["say"], config.deadlines.say),),
             mouth=lambda spoken: mouth(player, workers["mouth"], spoken),
         )
         stages = (
+            bargein(floor),
             endpoint(endpoint_rules(config), engines.turn_end, workers["turn end"]),
             hear(engines.recogniser, workers["hear"], workers["aside"], hear_rules(config)),
-            converse(answering, conversation),
+            converse(answering, conversation, floor, Judge(rules, engines.for_the_ear)),
         )
         frames = sound.frames() if duplex == "full" else half_duplex(sound.frames(), sound)
         source = ears(frames, vad, workers["ears"])
@@ -195,6 +199,11 @@ def endpoint_rules(config: Config) -> EndpointRules:
         rules.complete_threshold,
         rules.cap_s,
     )
+
+
+def interrupt_rules(config: Config) -> InterruptRules:
+    rules = config.interrupt
+    return InterruptRules(rules.speech_ms, rules.doubt_ms, rules.decide_ms, rules.backchannels, rules.stop)
 
 
 def hear_rules(config: Config) -> HearRules:

@@ -3,42 +3,61 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from dataclasses import replace
 from typing import Literal
 
-from appliance.errors import Fault
+from appliance.errors import DeviceFault, Fault
 from appliance.events import (
     Answered,
     Draft,
     Event,
     Failed,
+    Held,
     NoSpeech,
     Partial,
     Phrase,
+    Played,
     SpeechResumed,
     SpeechStarted,
     Transcript,
+    Woken,
 )
 from appliance.stream import Events, Stage
+from appliance.voice.bargein import Floor, Judge, Over, Verdict
 from appliance.voice.conversation import Conversation
 from appliance.voice.earcon import earcon
 from appliance.voice.failure import failed
+from appliance.voice.mouth import Spoken
+from appliance.voice.own import words
 from appliance.voice.turn import Answer, Answering
+from firmware.frame import RATE
 
 DEPTH = 64
 """Events that wait for a watcher before the session waits for it."""
 
+LATELY = RATE
+"""Samples before the user began to speak from which on the box's words count as those spoken over."""
 
-def converse(answering: Answering, conversation: Conversation) -> Stage:
+MEMORY = 400
+"""Words played last that are remembered: more than a turn is long."""
+
+CERTAIN = 2
+"""Words on which two recognitions agree that end an answer in mid-speech. It is silent by then: fewer can wait."""
+
+
+def converse(answering: Answering, conversation: Conversation, floor: Floor, judge: Judge) -> Stage:
     """Passes on what was heard, and adds what is answered.
 
     A Draft opens an answer behind a closed gate: it prepares the first phrase and has no effect. The Transcript opens
-    the gate, SpeechResumed leaves the scope. Words spoken over an answer end it; while nothing of it has been heard,
-    speech alone does, and what follows belongs to the same question: the turn had been ended too early.
+    the gate, SpeechResumed leaves the scope. While nothing of an answer sounds, speech alone ends it, and what follows
+    belongs to the same question: the turn had been ended too early. Once it sounds, only words do, or the wake word;
+    a turn over it that was a back-channel, a command to stop or the box's own voice dissolves: a NoSpeech stands in
+    place of its Transcript. So every Transcript that is passed on is followed by one Answered.
     """
 
     async def stage(events: Events) -> Events:
-        session = _Session(answering, conversation)
+        session = _Session(answering, conversation, floor, judge)
         listening = asyncio.create_task(session.listen(events))
         try:
             while (event := await session.out.get()) is not None:
@@ -47,27 +66,38 @@ def converse(answering: Answering, conversation: Conversation) -> Stage:
         finally:
             listening.cancel()
             await asyncio.gather(listening, return_exceptions=True)
-            await session.silence()
+            await session.abandon()
 
     return stage
 
 
 class _Session:
-    def __init__(self, answering: Answering, conversation: Conversation) -> None:
+    def __init__(self, answering: Answering, conversation: Conversation, floor: Floor, judge: Judge) -> None:
         self._answering = answering
         self._conversation = conversation
+        self._floor = floor
+        self._judge = judge
         self._answer: Answer | None = None
         self._task: asyncio.Task[None] | None = None
+        """What is being said or prepared: the answer, or the cue of a failure."""
         self._unheard = ""
         """The words of a turn whose answer was left before anything of it was heard."""
+        self._began = SpeechStarted(0, 0)
+        self._took = 0
+        """The turn whose words ended an answer: it is no back-channel any more."""
+        self._hold = -1
+        """The sample at which the answer was held, as far as events have told."""
+        self._spoken = Spoken()
+        """What is said, or was said last."""
+        self._said: deque[tuple[int, str]] = deque(maxlen=MEMORY)
+        """The words played lately, with the sample behind which they were."""
         self.out: asyncio.Queue[Event | None] = asyncio.Queue(DEPTH)
 
     async def listen(self, events: Events) -> None:
         try:
             async for event in events:
-                await self.out.put(event)
                 await self._react(event)
-            if self._task and self._answer and self._answer.confirmed.is_set():
+            if self._task and (self._answer is None or self._answer.confirmed.is_set()):
                 await self._task
         except Exception:
             await self.out.put(None)
@@ -75,21 +105,99 @@ class _Session:
         await self.out.put(None)
 
     async def _react(self, event: Event) -> None:
+        """Passes the event on, or what becomes of it, and does what follows from it."""
         match event:
-            case Partial() if self._answer and self._answer.to.turn != event.turn:
-                await self.leave()
-            case SpeechStarted() if self._answer and not self._answer.spoken.text:
-                await self.leave()
-            case Draft():
-                await self._prepare(Transcript(event.at, event.turn, event.text, 1.0))
+            case Transcript():
+                await self._finish(event)
+            case NoSpeech():
+                await self._dissolve(event)
+            case Held():
+                await self._held(event)
+            case _:
+                await self.out.put(event)
+                await self._follow(event)
+
+    async def _follow(self, event: Event) -> None:
+        match event:
+            case SpeechStarted():
+                self._began = event
+                if self._answer and not self._sounds:
+                    await self.leave()
             case SpeechResumed() if self._answer and not self._answer.confirmed.is_set():
                 await self.leave()
-            case Transcript():
-                await self._confirm(event)
-            case NoSpeech() if self._unheard:
-                await self._confirm(Transcript(event.at, event.turn, "", 1.0))
+            case Partial() if self._saying and len(words(event.committed)) >= CERTAIN:
+                await self._take(event.turn, event.committed)
+            case Draft():
+                if await self._take(event.turn, event.text) == "words":
+                    await self._prepare(Transcript(event.at, event.turn, event.text, 1.0))
+            case Woken() if not self._answer or self._answer.confirmed.is_set():
+                await self.leave()
+                self._forget()
             case Failed():
-                await self._excuse(event)
+                await self.leave()
+                self._task = asyncio.create_task(self._excuse(event))
+
+    async def _held(self, event: Held) -> None:
+        """Passed on as an event of the answer's turn; void where the answer has been left meanwhile."""
+        if self._saying:
+            self._hold = event.at if event.on else -1
+            await self.out.put(replace(event, turn=self._answer.to.turn if self._answer else event.turn))
+
+    # --- what the user said -------------------------------------------------------------------------------------------
+
+    async def _take(self, turn: int, text: str) -> Verdict:
+        """What the words of a turn that is not over are; what is said to another turn is left for them."""
+        verdict = self._verdict(turn, text)
+        if verdict == "words":
+            self._took = turn
+        if verdict in ("words", "stop") and not self._answers(turn):
+            await self.leave()
+        return verdict
+
+    async def _finish(self, event: Transcript) -> None:
+        """A turn has ended: it is answered, or it dissolves."""
+        verdict = self._verdict(event.turn, event.text)
+        if verdict == "words":
+            await self.out.put(event)
+            await self._confirm(event)
+            return
+        if verdict == "stop":
+            await self.leave()
+            self._forget()
+        await self._dissolve(NoSpeech(event.at, event.turn, verdict))
+
+    async def _dissolve(self, event: NoSpeech) -> None:
+        """A turn was nothing: what it held goes on, or the question is answered that it seemed to continue."""
+        await self.out.put(event)
+        self._floor.settle(self._hold)
+        if self._unheard:
+            await self._confirm(Transcript(event.at, event.turn, "", 1.0))
+        elif self._answers(event.turn):
+            await self.leave()
+
+    def _verdict(self, turn: int, text: str) -> Verdict:
+        began = self._began.at if self._began.turn == turn else self._floor.now
+        over = None
+        if turn != self._took and (self._floor.sounded(began) or (self._sounds and not self._answers(turn))):
+            said = [word for until, word in self._said if until > began - LATELY]
+            asked = self._spoken.phrase.rstrip(" \"'”’)").endswith("?")
+            over = Over(said, self._floor.doubted(began), asked)
+        return self._judge(text, over)
+
+    @property
+    def _saying(self) -> bool:
+        """Whether something is being said, or prepared."""
+        return self._task is not None and not self._task.done()
+
+    @property
+    def _sounds(self) -> bool:
+        """Whether it is heard."""
+        return self._saying and bool(self._spoken.phrase)
+
+    def _answers(self, turn: int) -> bool:
+        return self._answer is not None and self._answer.to.turn == turn
+
+    # --- what the box says --------------------------------------------------------------------------------------------
 
     async def _prepare(self, words: Transcript) -> None:
         """Begins to answer the words, unless that is being done."""
@@ -98,6 +206,7 @@ class _Session:
             return
         await self.leave()
         self._answer = Answer(asked)
+        self._spoken = self._answer.spoken
         self._task = asyncio.create_task(self._run(self._answer))
 
     async def _confirm(self, words: Transcript) -> None:
@@ -110,8 +219,7 @@ class _Session:
         at, turn = answer.to.at, answer.to.turn
         try:
             async with self._answering.open(answer) as events:
-                async for event in events:
-                    await self.out.put(event)
+                await self._tell(events)
         except Fault as error:
             await answer.confirmed.wait()
             failure = failed(at, turn, "answer", error)
@@ -121,23 +229,39 @@ class _Session:
         else:
             await self._close(answer, "complete")
 
-    async def leave(self) -> None:
-        """Ends the answer that is on its way, if any: nothing of it is heard afterwards."""
-        answer = await self.silence()
-        if answer is not None:
-            await self._close(answer, "interrupted")
+    async def _tell(self, events: Events) -> None:
+        async for event in events:
+            if isinstance(event, Played):
+                self._said.extend((self._floor.now, word) for word in event.words)
+            await self.out.put(event)
 
-    async def silence(self) -> Answer | None:
-        """Leaves the scope of the answer that is on its way; returns it if it had been confirmed."""
+    async def leave(self) -> None:
+        """Ends what is being said or prepared, if anything: nothing of it is heard afterwards."""
         task, answer = self._task, self._answer
         self._task = self._answer = None
-        if task is None or answer is None or task.done():
-            return None
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        return answer if answer.confirmed.is_set() else None
+        if task is None:
+            return
+        if task.done() or (answer and answer.over):
+            await task
+            return
+        await _end(task)
+        self._floor.left()
+        if answer and answer.confirmed.is_set():
+            await self._close(answer, "interrupted")
+
+    async def abandon(self) -> None:
+        """Leaves without a word: nobody listens any more."""
+        if self._task:
+            await _end(self._task)
+
+    def _forget(self) -> None:
+        """A question that the user has given up is not joined to the next."""
+        if self._unheard:
+            self._conversation.add(self._unheard, "")
+            self._unheard = ""
 
     async def _close(self, answer: Answer, reason: Literal["complete", "interrupted", "failed"]) -> None:
+        answer.over = True
         if reason == "interrupted" and not answer.spoken.text:
             self._unheard = answer.to.text
         else:
@@ -145,13 +269,21 @@ class _Session:
         await self.out.put(Answered(answer.to.at, answer.to.turn, answer.spoken.text, reason))
 
     async def _excuse(self, failure: Failed) -> None:
-        """Says what went wrong; where the voice itself fails, a sound says that something did."""
+        """Says what went wrong; where the voice itself fails, a sound says that something did. Where the loudspeaker
+        fails nothing does."""
         phrase = Phrase(failure.at, failure.turn, failure.cue, failure.cue)
         for cue in (phrase, earcon(failure)):
+            self._spoken = Spoken()
             try:
-                async with self._answering.utter(cue) as events:
-                    async for event in events:
-                        await self.out.put(event)
+                async with self._answering.utter(cue, self._spoken) as events:
+                    await self._tell(events)
+                return
+            except DeviceFault:
                 return
             except Fault:
                 continue
+
+
+async def _end(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

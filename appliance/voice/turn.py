@@ -37,6 +37,8 @@ class Answer:
     to: Transcript
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
     spoken: Spoken = field(default_factory=Spoken)
+    over: bool = False
+    """Whether it has come to its end: remembered, and about to be reported."""
 
 
 Mouth = Callable[[Spoken], Stage]
@@ -56,6 +58,6 @@ class Answering:
         stages = (*self.write, *self.voice, gate(answer.confirmed), self.mouth(answer.spoken))
         return line(once(answer.to), *stages)
 
-    def utter(self, event: Event) -> AbstractAsyncContextManager[Events]:
+    def utter(self, event: Event, spoken: Spoken) -> AbstractAsyncContextManager[Events]:
         """The scope of a single Phrase or Speech that no model has written: a cue."""
-        return line(once(event), *self.voice, self.mouth(Spoken()))
+        return line(once(event), *self.voice, self.mouth(spoken))

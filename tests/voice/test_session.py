@@ -1,32 +1,46 @@
-"""The session: one answer per turn, none of it heard once its scope is left."""
+"""The session: one answer per turn, none of it heard once its scope is left; held for a voice, ended by words."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from appliance.errors import DeadlineFault, ModelFault
+from appliance.config import BACKCHANNELS, STOP
+from appliance.errors import DeadlineFault, DeviceFault, ModelFault
 from appliance.events import (
     Answered,
     Draft,
     Event,
     Failed,
+    Heard,
+    Held,
+    Muted,
     NoSpeech,
     Partial,
     Phrase,
     Played,
+    SoundLost,
     Speech,
+    SpeechPaused,
     SpeechResumed,
     SpeechStarted,
     Transcript,
+    Woken,
 )
 from appliance.stream import Events, Stage, line
+from appliance.voice.bargein import Floor, InterruptRules, Judge, bargein
 from appliance.voice.conversation import Conversation
-from appliance.voice.failure import CUES
-from appliance.voice.mouth import Spoken
+from appliance.voice.failure import CUES, failed
+from appliance.voice.mouth import Ledger, Spoken
 from appliance.voice.session import converse
 from appliance.voice.turn import Answering
+from firmware.frame import FRAME, RATE
+from firmware.mixer import Mixer
+
+RULES = InterruptRules(120, 500, 1500, BACKCHANNELS, STOP)
 
 
 class Voice:
@@ -78,6 +92,58 @@ class Voice:
         return Answering((self.write,), (self.say,), self.mouth)
 
 
+class Box(Voice):
+    """The same with a loudspeaker that takes a frame for each frame that is heard, and of each word 100 ms."""
+
+    def __init__(self, reply: str, fails: Exception | None = None) -> None:
+        super().__init__(reply, fails=fails)
+        self.mixer = Mixer(RATE)
+        self.player = self.mixer.player("speech", capacity=600)
+        self.floor = Floor(self.player, RULES)
+        self.out: list[np.ndarray] = []
+        self.now = 0
+
+    async def say(self, events: Events) -> Events:
+        async for event in events:
+            yield event
+            if isinstance(event, Phrase):
+                self.prepared.append(event.spoken)
+                for word in event.spoken.split():
+                    sound = np.full(RATE // 10, 0.1, np.float32)
+                    yield Speech(event.at, event.turn, sound, RATE, ((word, len(sound)),), word == event.spoken.split()[-1])
+
+    def mouth(self, spoken: Spoken) -> Stage:
+        async def stage(events: Events) -> Events:
+            ledger, drained = Ledger(spoken, self.player.played + self.player.pending), False
+            try:
+                async for event in events:
+                    if isinstance(event, Phrase):
+                        ledger.phrase(event.text)
+                    if isinstance(event, Speech):
+                        ledger.queue(event)
+                        self.player.play(event.samples, event.rate)
+                    else:
+                        yield event
+                while self.player.pending:
+                    await asyncio.sleep(0)
+                    if words := ledger.heard(self.player.played):
+                        self.played.extend(words)
+                        yield Played(0, 0, words)
+                drained = True
+            finally:
+                if not drained:
+                    self.player.flush()
+                ledger.heard(self.player.played)
+
+        return stage
+
+    def heard(self, seconds: float, speech: float = 0.0, doubt: float = 0.0) -> Iterable[Event]:
+        for _ in range(round(100 * seconds)):
+            self.out.append(self.mixer.take(FRAME))
+            yield Heard(self.now, 0, np.zeros(FRAME, np.int16), speech, True, doubt)
+            self.now += FRAME
+
+
 async def script(steps: Iterable[Event | float]) -> AsyncIterator[Event]:
     for step in steps:
         if isinstance(step, float):
@@ -87,10 +153,17 @@ async def script(steps: Iterable[Event | float]) -> AsyncIterator[Event]:
             await asyncio.sleep(0)
 
 
-async def run(voice: Voice, *steps: Event | float) -> tuple[list[Event], Conversation]:
+def conversing(voice: "Voice | Box", conversation: Conversation) -> Stage:
+    player = voice.player if isinstance(voice, Box) else Mixer(RATE).player("speech")
+    floor = voice.floor if isinstance(voice, Box) else Floor(player, RULES)
+    return converse(voice.answering, conversation, floor, Judge(RULES))
+
+
+async def run(voice: "Voice | Box", *steps: Event | float) -> tuple[list[Event], Conversation]:
     conversation = Conversation()
-    async with line(script(steps), converse(voice.answering, conversation)) as events:
-        seen = [event async for event in events]
+    stages = (bargein(voice.floor),) if isinstance(voice, Box) else ()
+    async with line(script(steps), *stages, conversing(voice, conversation)) as events:
+        seen = [event async for event in events if not isinstance(event, Heard)]
     assert len(asyncio.all_tasks()) == 1
     return seen, conversation
 
@@ -136,7 +209,7 @@ async def test_words_over_an_answer_end_it_and_only_what_was_played_is_remembere
         Transcript(9, 1, "count", 0.9),
         0.13,
         SpeechStarted(40, 2),
-        Partial(50, 2, "", "stop"),
+        Partial(50, 2, "no that's", "not it"),
         0.2,
     )
     answered = next(event for event in seen if isinstance(event, Answered))
@@ -206,7 +279,7 @@ async def test_a_failed_speculation_is_silent():
 
 async def test_a_watcher_that_leaves_in_mid_answer_leaves_nothing_behind():
     voice = Voice(reply="word " * 500, pace=0.001)
-    async with line(script([Transcript(9, 1, "go", 0.9), 10.0]), converse(voice.answering, Conversation())) as events:
+    async with line(script([Transcript(9, 1, "go", 0.9), 10.0]), conversing(voice, Conversation())) as events:
         async for event in events:
             if isinstance(event, Played):
                 break
