@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from firmware import wav
 from firmware.fake import Fake, Mishap
 from firmware.fault import DeviceFault
 from firmware.frame import FRAME, RATE, Frame, Pcm
-from firmware.mixer import Mixer
 from firmware.sound import Sound
 
 
@@ -68,54 +66,6 @@ def test_nothing_is_played_after_a_flush(at: int, rate: int) -> None:
             assert fake.player.pending == 0
     assert not fake.output()[decided * 3 + 240 :].any()  # 5 ms fade away
     assert fake.player.played == decided
-
-
-def test_a_new_line_may_follow_a_flush_at_once() -> None:
-    fake = Fake(np.zeros(0, np.int16))
-    fake.player.play(loud(RATE), RATE)
-    fake.player.flush()
-    fake.player.play(np.full(100, 7, np.int16), RATE)
-    fake.player.drain()
-    assert fake.output()[:100].tolist() == [7] * 100
-    assert fake.player.played == 100
-
-
-def test_late_sound_of_a_flushed_line_is_never_heard() -> None:
-    """Who waits for room in the queue returns at the flush, and what it had left is gone."""
-    waiting = threading.Event()
-    mixer = Mixer(RATE)
-    mixer.attach(RATE, wait=waiting.set)
-    playback = mixer.player("speech", capacity=0.2)
-    late = threading.Thread(target=playback.play, args=(loud(5 * RATE), RATE))
-    late.start()
-    assert waiting.wait(5)
-    playback.flush()
-    late.join(5)
-    assert not late.is_alive()
-    assert not mixer.take(10 * RATE).any()
-    assert playback.pending == 0
-
-
-def test_what_the_device_still_holds_has_not_been_heard() -> None:
-    mixer = Mixer(RATE)
-    mixer.attach(RATE, latency=3 * FRAME)
-    playback = mixer.player("speech")
-    playback.play(loud(2 * FRAME), RATE)
-    heard = []
-    for _ in range(7):
-        mixer.take(FRAME)
-        heard.append((playback.played, playback.pending))
-    assert heard == [(0, 320), (0, 320), (0, 320), (160, 160), (320, 0), (320, 0), (320, 0)]
-
-
-def test_a_loudspeaker_that_takes_nothing_is_given_up() -> None:
-    mixer = Mixer(RATE)
-    mixer.attach(RATE, patience=0.05)
-    playback = mixer.player("speech", capacity=0.1)
-    with pytest.raises(DeviceFault, match="stopped taking sound"):
-        playback.play(loud(RATE), RATE)
-    with pytest.raises(DeviceFault, match="stopped taking sound"):
-        playback.drain()
 
 
 def test_the_rate_may_change_between_phrases() -> None:
