@@ -1,16 +1,20 @@
 """Playback: what was heard is known to the word, and nothing is heard behind an interruption."""
 
 import asyncio
+from threading import Event
 
 import numpy as np
 import pytest
 
-from appliance.events import Event, Mark, Phrase, Played, Speech
+from appliance.errors import DeadlineFault
+from appliance.events import Event as Moment
+from appliance.events import Mark, Phrase, Played, Speech
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, line
-from appliance.voice.mouth import Ledger, Spoken, mouth
+from appliance.voice.mouth import HELD, Ledger, Patience, Spoken, mouth
 from firmware.fake import Fake
 from firmware.frame import FRAME, RATE
+from firmware.mixer import Mixer
 
 SECOND = np.full(RATE, 1000, np.int16).astype(np.float32) / 32768
 
@@ -20,7 +24,7 @@ def speech(*words: tuple[str, float], seconds: float = 1.0, last: bool = True, r
     return Speech(0, 1, samples, rate, tuple((word, int(until * rate)) for word, until in words), last)
 
 
-async def source(*given: Event) -> Events:
+async def source(*given: Moment) -> Events:
     for event in given:
         yield event
 
@@ -87,3 +91,76 @@ def test_words_are_crossed_off_in_order_at_any_rate():
     assert spoken.text == "both"
     assert ledger.heard(100 + RATE) == ("words",)
     assert spoken.text == "both words"
+
+
+async def test_words_are_told_while_the_rest_still_waits_for_room(worker):
+    mixer, told = Mixer(RATE), Event()
+    mixer.attach(RATE, wait=lambda: mixer.take(FRAME) if told.is_set() or mixer.clock < RATE // 2 else told.wait(0.01))
+    given = [speech(("one", 0.2), ("two", 2.9), seconds=3)]
+    async with line(source(*given), mouth(mixer.player("speech"), worker, Spoken())) as events:
+        seen = []
+        async for event in events:
+            if isinstance(event, Played):
+                seen += event.words
+                told.set()
+    assert seen == ["one", "two"]
+
+
+async def test_a_hold_costs_no_word_and_its_time_does_not_count(worker, monkeypatch):
+    monkeypatch.setattr("appliance.voice.mouth.SLACK", 0.05)
+    mixer, spoken = Mixer(RATE), Spoken()
+    out = []
+    mixer.attach(RATE, wait=lambda: out.append(mixer.take(FRAME)))
+    player = mixer.player("speech")
+    player.hold()
+    given = [Phrase(0, 1, " one two?", "one two"), speech(("one", 0.1), ("two", 0.2), seconds=0.2)]
+    async with line(source(*given), mouth(player, worker, spoken)) as events:
+        release = asyncio.get_running_loop().call_later(0.6, player.resume)
+        seen = [event async for event in events]
+    release.cancel()
+    assert [word for event in seen if isinstance(event, Played) for word in event.words] == ["one", "two"]
+    assert spoken.text == spoken.phrase.strip() == "one two?"
+    assert np.count_nonzero(np.concatenate(out)) >= RATE // 5 - 1
+
+
+async def test_a_loudspeaker_that_does_not_go_on_is_given_up(worker, monkeypatch):
+    monkeypatch.setattr("appliance.voice.mouth.SLACK", 0.05)
+    player = Mixer(RATE).player("speech", capacity=0.5)
+    with pytest.raises(DeadlineFault):
+        async with line(source(speech(seconds=1.0)), mouth(player, worker, Spoken())) as events:
+            _ = [event async for event in events]
+    assert player.pending == 0
+
+
+def test_patience_with_a_hold_has_an_end_too():
+    player = Mixer(RATE).player("speech")
+    patience = Patience(player, 1.0)
+    player.hold()
+    patience.spend(HELD - 1)
+    player.resume()
+    patience.spend(0.9)
+    player.hold()
+    patience.spend(0.9)
+    with pytest.raises(DeadlineFault):
+        patience.spend(0.2)
+    player.resume()
+    with pytest.raises(DeadlineFault):
+        Patience(player, 1.0).spend(1.1)
+
+
+def test_the_phrase_that_sounds_is_known():
+    spoken = Spoken()
+    ledger = Ledger(spoken, 100)
+    for text in (" Hello.", " And you?"):
+        ledger.phrase(text)
+        ledger.queue(speech(("a", 0.4), seconds=0.5, last=False))
+        ledger.queue(speech(("b", 0.5), seconds=0.5))
+    ledger.heard(100)
+    assert spoken.phrase == ""
+    ledger.heard(101)
+    assert spoken.phrase == " Hello."
+    ledger.heard(100 + RATE)
+    assert spoken.phrase == " Hello."
+    ledger.heard(100 + RATE + 1)
+    assert spoken.phrase == " And you?"
+    assert spoken.text == "Hello."
