@@ -19,6 +19,7 @@ from appliance.events import Answered, Failed, Mark, NoSpeech, Transcript
 from appliance.stream import Events
 
 LOGGER = logging.getLogger("parley")
+LOGGER.addHandler(logging.NullHandler())  # a command that starts no log writes none
 
 
 # --- log ---------------------------------------------------------------------------------------------------------
