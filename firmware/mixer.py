@@ -239,8 +239,7 @@ class Mixer:
         self.wait: Wait = _pause
         self._lock = Lock()
         self._players: dict[str, Player] = {}
-        self._lead: Pcm = NOTHING
-        self._leading = 0
+        self._lead = _Lead(0)
         self._silence = 0
         self._ducking = 0
         self._gain = 1.0
@@ -254,18 +253,21 @@ class Mixer:
         patience: float = PATIENCE,
         wait: Wait | None = None,
     ) -> None:
-        """A loudspeaker of `rate` takes over, after the one before has stopped taking. `lead_in` seconds are sent in
-        front of what follows a rest: sinks that wake up slowly swallow them instead of the first word. They are noise
-        of one bit, since there are sinks that sleep for as long as they get zeros."""
+        """A loudspeaker of `rate` takes over, after the one before has stopped taking."""
         with self._lock:
             if rate != self.rate:
                 for player in self._players.values():
                     player.convert(rate)
                 self.clock = self.clock * rate // self.rate
             self.rate, self.latency, self.patience, self.wait = rate, latency, patience, wait or _pause
-            self._lead = np.random.default_rng(0).integers(-1, 2, round(lead_in * rate)).astype(np.int16)
-            self._leading = 0
             self._silence = round(REST * rate)
+        self.lead_in(lead_in)
+
+    def lead_in(self, seconds: float) -> None:
+        """So much is sent in front of what follows a rest: sinks that wake up slowly swallow it instead of the first
+        word. It is noise of one bit, since there are sinks that sleep for as long as they get zeros. May be changed
+        while the loudspeaker takes."""
+        self._lead = _Lead(round(seconds * self.rate))
 
     def player(self, name: str, *, ducks: bool = False, capacity: float = 1.0) -> Player:
         """The player of that name, made when it is first asked for; it waits when `capacity` seconds are queued, and
@@ -299,25 +301,21 @@ class Mixer:
         """The next `count` samples, silence where there are none. Only the device calls this; it never waits."""
         players = tuple(self._players.values())
         gain = self._gains(count)
-        skip = self._lead_in(players, count)
+        lead = self._lead
+        if self._silence >= REST * self.rate and any(player.ready for player in players):
+            lead.begin()
+        waking = lead.take(count)
+        skip = len(waking)
         parts = [self._quieter(player, player.take(count - skip), gain, skip) for player in players if skip < count]
         sound = _sum(parts)
         mixed: Pcm = np.zeros(count, np.int16)
-        mixed[:skip] = self._lead[len(self._lead) - self._leading - skip :][:skip]
+        mixed[:skip] = waking
         mixed[skip : skip + len(sound)] = sound
         self.clock += count
         for player in players:
             player.account(self.clock, self.latency)
         self._silence = 0 if mixed.any() else self._silence + count
         return mixed
-
-    def _lead_in(self, players: tuple[Player, ...], count: int) -> int:
-        """How many of the next samples are a lead-in."""
-        if not self._leading and self._silence >= REST * self.rate and any(player.ready for player in players):
-            self._leading = len(self._lead)
-        skip = min(self._leading, count)
-        self._leading -= skip
-        return skip
 
     def _gains(self, count: int) -> Wave | None:
         """The gain of players that give way over the next `count` samples [count]; None where it is 1."""
@@ -334,6 +332,21 @@ class Mixer:
         if gain is None or not player.ducks:
             return part
         return np.asarray(np.rint(part * gain[skip : skip + len(part)]), np.int16)
+
+
+class _Lead:
+    """The lead-in of a loudspeaker, and how much of it is still to be sent."""
+
+    def __init__(self, samples: int) -> None:
+        self._noise: Pcm = (2 * np.random.default_rng(0).integers(0, 2, samples) - 1).astype(np.int16)
+        self._at = samples
+
+    def begin(self) -> None:
+        self._at = 0
+
+    def take(self, count: int) -> Pcm:
+        part, self._at = self._noise[self._at : self._at + count], min(self._at + count, len(self._noise))
+        return part
 
 
 def _pause() -> None:
