@@ -89,21 +89,17 @@ class Controls:
             close = difflib.get_close_matches(word, self._words, n=1)
             fix = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(self._words) or 'none'}"
             raise ConfigFault(f"the box does not listen for {word!r:.80}", f"{fix} ([wake] words)")
-        if value is not None and not 0 <= value <= 1:
-            raise ConfigFault(f"the threshold of {word!r} is {value}", "it must lie between 0 and 1")
+        if value is not None and not 0 < value < 1:
+            raise ConfigFault(f"the threshold of {word!r} is {value}", "it must lie between 0 and 1, the ends left out")
         self._change(lambda state: replace(state, thresholds=_with(state.thresholds, word, value)))
 
     def press(self) -> None:
-        """The button: the box is to attend. Without effect while it is muted."""
-        with self._changing:
-            if self.muted:
-                log("button ignored: the box is muted", fix="parley mute off")
-                return
-            self._pressed = True
-            self._tell()
+        """The button: the box is to attend."""
+        self._pressed = True
+        self._tell()
 
     def pressed(self) -> bool:
-        """Whether the button was pressed since the last call."""
+        """Whether the button was pressed since the last call, and since the microphone was last closed or opened."""
         pressed, self._pressed = self._pressed, False
         return pressed
 
@@ -132,13 +128,14 @@ class Controls:
     def _set(self, change: Change) -> None:
         with self._changing:
             before, self._state = self._state, change(self._state)
-            self._pressed &= not self.muted
+            self._pressed &= self.muted == before.muted
             if self._state != before:
                 self._tell()
 
     def _tell(self) -> None:
-        for listener in self._listeners:
-            listener()
+        with self._changing:
+            for listener in self._listeners:
+                listener()
 
     def _read(self, *, ours: bool = False) -> None:
         """Takes over what the file says differently than before: a live change that could not be kept stays. Where both
@@ -214,7 +211,7 @@ def parse(data: bytes) -> tuple[State, str]:
 
 
 def _is_threshold(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1
 
 
 def _with(thresholds: Mapping[str, float], word: str, value: float | None) -> Mapping[str, float]:

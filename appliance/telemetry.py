@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
 import sys
 import time
@@ -15,7 +16,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TextIO
 
-from appliance.events import Answered, Failed, Mark, NoSpeech, Transcript
+from appliance.events import (
+    Answered,
+    Event,
+    Failed,
+    Held,
+    Mark,
+    Muted,
+    NoSpeech,
+    SoundBack,
+    SoundLost,
+    Transcript,
+    Woken,
+)
 from appliance.stream import Events
 
 LOGGER = logging.getLogger("parley")
@@ -106,10 +119,20 @@ class Reservoir:
 
 @dataclass(slots=True)
 class Telemetry:
-    """Counters by name, and latencies in milliseconds by mark ("say first sound"), from the end of speech."""
+    """Counters by name, gauges (what is so now, "echo erle db"), and latencies in milliseconds by mark ("say first
+    sound"), from the end of speech."""
 
     counters: Counter[str] = field(default_factory=Counter)
+    gauges: dict[str, float] = field(default_factory=dict)
     latencies: dict[str, Reservoir] = field(default_factory=dict)
+    seldom: Seldom = field(default_factory=Seldom)
+
+    def gauge(self, name: str, value: float | None) -> None:
+        """None, and what is no number, is not known: the gauge is not shown."""
+        if value is None or not math.isfinite(value):
+            self.gauges.pop(name, None)
+        else:
+            self.gauges[name] = value
 
     def latency(self, name: str, ms: float) -> None:
         self.latencies.setdefault(name, Reservoir()).add(ms)
@@ -119,15 +142,18 @@ class Telemetry:
             self.latency(point.label, point.ms)
 
     def snapshot(self) -> dict[str, Any]:
-        """For machines: {"counters": {name: n}, "latency_ms": {name: {"n", "p50", "p95", "p99"}}}."""
+        """For machines: {"counters": {name: n}, "gauges": {name: value}, "latency_ms": {name: {"n", "p50", "p95",
+        "p99"}}}."""
         latency = {
             name: {"n": r.count, **{f"p{p}": round(r.percentile(p), 2) for p in (50, 95, 99)}}
             for name, r in sorted(self.latencies.items())
         }
-        return {"counters": dict(sorted(self.counters.items())), "latency_ms": latency}
+        gauges = {name: round(value, 3) for name, value in sorted(self.gauges.items())}
+        return {"counters": dict(sorted(self.counters.items())), "gauges": gauges, "latency_ms": latency}
 
     async def watch(self, events: Events) -> Events:
-        """A stage that passes everything on, counts turns and failures, and records each turn's waterfall."""
+        """A stage that passes everything on, counts turns, failures and what befell the sound, and records each turn's
+        waterfall."""
         marks: list[Mark] = []
         async for event in events:
             match event:
@@ -145,7 +171,28 @@ class Telemetry:
                     self.record(waterfall)
                     log("turn", turn=event.turn, reason=event.reason, ms=waterfall.as_dict())
                     marks = [mark for mark in marks if mark.turn > event.turn]
+                case _:
+                    self._watch_sound(event)
             yield event
+
+    def _watch_sound(self, event: Event) -> None:
+        """Milliseconds are counted for sound that was away: an outage may be shorter than a second."""
+        match event:
+            case Woken():
+                self.counters[f"wakes: {event.word}"] += 1
+                score, threshold = round(event.score, 3), round(event.threshold, 3)
+                log("wake", word=event.word, at=event.at, score=score, threshold=threshold)
+            case SoundLost():
+                self.counters[f"sound lost: {event.kind}"] += 1
+                self.seldom(f"sound lost: {event.kind}", message=event.message, fix=event.fix)
+            case SoundBack():
+                self.counters["sound lost ms"] += round(event.seconds * 1000)
+                self.seldom(f"sound back: {event.kind}", level=logging.INFO, seconds=round(event.seconds, 1))
+            case Muted():
+                self.gauge("muted", event.on)
+                log("muted" if event.on else "not muted")
+            case Held(on=False):
+                self.counters["false holds"] += 1
 
 
 # --- waterfall ---------------------------------------------------------------------------------------------------

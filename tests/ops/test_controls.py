@@ -78,8 +78,8 @@ def test_the_newer_of_two_thresholds_stays(tmp_path: Path) -> None:
     [
         ("okay-nabbu", 0.5, "did you mean 'okay-nabu'?"),
         ("xyz", 0.5, "known are: okay-nabu, hey-jarvis"),
-        ("okay-nabu", 1.01, "between 0 and 1"),
-        ("okay-nabu", -0.1, "between 0 and 1"),
+        ("okay-nabu", 1.0, "between 0 and 1"),
+        ("okay-nabu", 0.0, "between 0 and 1"),
         ("okay-nabu", float("nan"), "between 0 and 1"),
     ],
 )
@@ -291,7 +291,11 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
         ('{"muted": 0}', State(True), "muted is neither"),
         ('{"thresholds": {"a": 0.5}}', State(True, {"a": 0.5}), "muted is neither"),
         ('{"muted": false, "thresholds": [1]}', State(False), "thresholds is no table"),
-        ('{"muted": false, "thresholds": {"a": 2, "b": NaN, "c": true, "d": 1}}', State(False, {"d": 1.0}), "'a' is 2"),
+        (
+            '{"muted": false, "thresholds": {"a": 2, "b": NaN, "c": true, "d": 0.1}}',
+            State(False, {"d": 0.1}),
+            "'a' is 2",
+        ),
         ('{"muted": false, "thresholds": {"a": 1' + "0" * 400 + "}}", State(False), "'a' is 1000"),
         ("[" * 50_000, State(True), "not what was written"),
         (WHOLE.decode() + " " * controls.LARGEST, State(True), "not what was written"),
@@ -315,7 +319,7 @@ JSON = st.recursive(
 @settings(max_examples=500, deadline=None)
 def test_no_content_raises_and_garbage_never_opens_the_microphone(data: bytes) -> None:
     state, _ = controls.parse(data)
-    assert all(0 <= value <= 1 for value in state.thresholds.values())
+    assert all(0 < value < 1 for value in state.thresholds.values())
     if not state.muted:
         assert json.loads(data)["muted"] is False
 
@@ -330,7 +334,7 @@ def test_who_polls_agrees_with_the_file(tmp_path_factory: pytest.TempPathFactory
             case "poll":
                 both[who].poll()
             case "set":
-                both[who].threshold(WORDS[who], number / 20)
+                both[who].threshold(WORDS[who], (number + 1) / 20)
             case _:
                 both[who].poll()
                 both[who].mute(what == "on")

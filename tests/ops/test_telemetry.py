@@ -11,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance import telemetry
-from appliance.events import Answered, Event, Failed, Mark, NoSpeech, Transcript
+from appliance.events import (
+    Answered,
+    Event,
+    Failed,
+    Held,
+    Mark,
+    Muted,
+    NoSpeech,
+    SoundBack,
+    SoundLost,
+    Transcript,
+    Woken,
+)
 from appliance.telemetry import Reservoir, Seldom, Telemetry, Waterfall
 
 
@@ -127,3 +139,42 @@ async def test_watching_passes_everything_on_and_counts() -> None:
         "turns": 1,
     }
     assert snapshot["latency_ms"]["say first sound"]["p50"] == pytest.approx(250)
+
+
+async def test_what_befalls_the_sound_is_counted_and_logged() -> None:
+    out = io.StringIO()
+    telemetry.start_log("info", out)
+    watched = Telemetry()
+    lost = SoundLost(0, 0, "unplugged", "the microphone is gone", "plug it in again")
+    events: list[Event] = [
+        Woken(32_000, 1, "okay-nabu", 20_000, 0.98765, 0.85),
+        *[lost, SoundBack(0, 0, "unplugged", 0.4)] * 50,
+        Held(0, 1, True),
+        Held(0, 1, False),
+        Muted(0, 0, True),
+    ]
+    assert [event async for event in watched.watch(feed(events))] == events
+    snapshot = watched.snapshot()
+    assert snapshot["counters"] == {
+        "false holds": 1,
+        "sound lost ms": 20_000,
+        "sound lost: unplugged": 50,
+        "wakes: okay-nabu": 1,
+    }
+    assert snapshot["gauges"] == {"muted": 1}
+    lines = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [line["event"] for line in lines] == ["wake", "sound lost: unplugged", "sound back: unplugged", "muted"]
+    wake, trouble = lines[:2]
+    assert (wake["word"], wake["at"], wake["score"], wake["threshold"]) == ("okay-nabu", 32_000, 0.988, 0.85)
+    assert (trouble["message"], trouble["fix"]) == (lost.message, lost.fix)
+
+
+def test_a_gauge_that_is_not_known_is_not_shown() -> None:
+    watched = Telemetry()
+    for value in (18.25, 31.5):
+        watched.gauge("echo erle db", value)
+    assert watched.snapshot()["gauges"] == {"echo erle db": 31.5}
+    for unknown in (None, math.nan, math.inf):
+        watched.gauge("echo erle db", 1.0)
+        watched.gauge("echo erle db", unknown)
+        assert watched.snapshot()["gauges"] == {}
