@@ -120,14 +120,14 @@ def test_the_button_can_be_pressed_by_touching_its_file(tmp_path: Path) -> None:
     assert not daemon.pressed()
 
 
-def test_a_muted_box_has_no_button(tmp_path: Path) -> None:
-    """Neither one pressed while it is muted nor one pressed just before opens the microphone."""
+def test_a_press_outlives_no_mute(tmp_path: Path) -> None:
+    """What nobody has asked for does not open a turn once the microphone is open again."""
     live = at(tmp_path)
     live.press()
     live.mute(True)
-    live.mute(False)
     assert not live.pressed()
-    live.mute(True)
+    live.press()
+    assert live.pressed(), "who asks while it is muted can tell the user so"
     live.press()
     live.mute(False)
     assert not live.pressed()
@@ -316,7 +316,7 @@ JSON = st.recursive(
 
 
 @given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode()))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_no_content_raises_and_garbage_never_opens_the_microphone(data: bytes) -> None:
     state, _ = controls.parse(data)
     assert all(0 < value < 1 for value in state.thresholds.values())
@@ -325,7 +325,7 @@ def test_no_content_raises_and_garbage_never_opens_the_microphone(data: bytes) -
 
 
 @given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["on", "off", "set", "poll"])), max_size=12))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_who_polls_agrees_with_the_file(tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[int, str]]) -> None:
     folder = tmp_path_factory.mktemp("state")
     both = at(folder), at(folder)
