@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from appliance.events import Event, Heard, Mark, SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
+from appliance.events import Attending, Event, Heard, Mark, SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
 from appliance.runtime.turnend import SPAN
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage
@@ -106,9 +106,10 @@ class Endpointer:
             yield self._end("complete")
 
     def flush(self) -> Iterator[Event]:
-        """The sound has ended: an open turn ends with it."""
+        """The sound has ended, or goes on elsewhere: an open turn ends with it."""
         if self._open:
             yield self._end("flush")
+        self._hysteresis.reset()
 
     def _end(self, reason: Literal["complete", "hold", "cap", "flush"]) -> Event:
         self._open = False
@@ -121,7 +122,8 @@ def endpoint(rules: EndpointRules, model: TurnEnd, worker: Worker) -> Stage:
     """Consumes nothing of Heard but its meaning: frames go on to recognition, with the turn's events among them.
 
     The end-of-turn model is asked as soon as there is a pause, on the sound so far and the silence that would follow
-    until the first check: its answer is there when the check is due, and void if the user goes on before.
+    until the first check: its answer is there when the check is due, and void if the user goes on before. No sound
+    comes while the box does not attend: an open turn ends with its attention.
     """
 
     async def stage(events: Events) -> Events:
@@ -129,6 +131,11 @@ def endpoint(rules: EndpointRules, model: TurnEnd, worker: Worker) -> Stage:
         early: asyncio.Task[float] | None = None
         try:
             async for event in events:
+                if isinstance(event, Attending) and not event.on:
+                    _void(early)
+                    recent, early = Recent(SPAN), None
+                    for found in logic.flush():
+                        yield found
                 if not isinstance(event, Heard):
                     yield event
                     continue
