@@ -7,7 +7,9 @@ file named by --config, the environment (PARLEY_SECTION_KEY, written as a TOML v
 from __future__ import annotations
 
 import difflib
+import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -17,6 +19,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from appliance.errors import ConfigFault
 
 T = TypeVar("T")
+_WORD = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
 def cache_home() -> Path:
@@ -265,6 +268,8 @@ class Config:
 
 SECTIONS: dict[str, Any] = get_type_hints(Config)
 PREFIX = "PARLEY_"
+LONGEST = 60
+"""Characters of a list that is shown as a default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,8 +293,13 @@ def documented() -> Iterator[Documented]:
                 kind += f", {low} to {high}"
             if choices:
                 kind = " | ".join(choices)
-            default = "" if not isinstance(f.default, str | int | float) else f"{f.default!r}"
-            yield Documented(section, f.name, kind, default.replace("'", '"'), f.metadata["doc"])
+            yield Documented(section, f.name, kind, _as_toml(f.default), f.metadata["doc"])
+
+
+def _as_toml(default: object) -> str:
+    """ "" for what is too long for a table."""
+    text = json.dumps(default, ensure_ascii=False) if isinstance(default, str | int | float | tuple) else ""
+    return text if isinstance(default, str) or len(text) <= LONGEST else ""
 
 
 def load(path: Path | None = None, env: Mapping[str, str] | None = None) -> Config:
@@ -370,6 +380,8 @@ def _checked(where: str, value: Any, wanted: Any, f: Field[Any]) -> Any:
     if get_origin(wanted) is tuple:
         if not isinstance(value, list):
             raise ConfigFault(f"{where} must be a list", 'write ["...", "..."]')
+        if "" in value:
+            raise ConfigFault(f"{where} holds an empty text", 'take out ""')
         return tuple(_checked(where, item, get_args(wanted)[0], f) for item in value)
     if wanted is Path and isinstance(value, str) and value and "\0" not in value:
         return Path(value).expanduser()
@@ -398,16 +410,60 @@ def _name(wanted: Any) -> str:
 
 
 def _check_relations(config: Config) -> None:
-    e = config.endpoint
+    for check in (_check_order, _check_examples, _check_channels, _check_words, _check_replies):
+        check(config)
+
+
+def _check_order(config: Config) -> None:
+    e, i = config.endpoint, config.interrupt
     ordered = [
         ("endpoint.stop_threshold", e.stop_threshold, "endpoint.start_threshold", e.start_threshold),
         ("endpoint.pause_ms", e.pause_ms, "endpoint.check_ms", e.check_ms),
         ("endpoint.check_ms", e.check_ms, "endpoint.hold_ms", e.hold_ms),
+        ("interrupt.speech_ms", i.speech_ms, "interrupt.decide_ms", i.decide_ms),
     ]
+    for low_name, low, high_name, high in ordered:
+        if low > high:
+            raise ConfigFault(f"{low_name} ({low}) is above {high_name} ({high})", f"lower {low_name}")
+
+
+def _check_examples(config: Config) -> None:
     if len(config.think.examples) % 2:
         raise ConfigFault(
             f"think.examples holds {len(config.think.examples)} texts", "write each question with its answer behind it"
         )
-    for low_name, low, high_name, high in ordered:
-        if low > high:
-            raise ConfigFault(f"{low_name} ({low}) is above {high_name} ({high})", f"lower {low_name}")
+
+
+def _check_channels(config: Config) -> None:
+    channels, reference = config.audio.channels, config.audio.reference
+    _refuse_twins("audio.channels", channels)
+    if reference in channels:
+        raise ConfigFault(
+            f"audio.channels holds {reference}, on which the card returns what it plays (audio.reference)",
+            f"take {reference} out of audio.channels",
+        )
+
+
+def _check_words(config: Config) -> None:
+    wake = config.wake
+    _refuse_twins("wake.words", wake.words)
+    for word in wake.words:
+        if not _WORD.fullmatch(word):
+            name = re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-")
+            raise ConfigFault(f"wake.words holds {word!r:.80}", f"write {name!r:.80}" if name else "name a model")
+    if wake.mode == "word" and not wake.words:
+        raise ConfigFault("wake.words is empty: nothing would wake the box", 'name a word, or set mode = "button"')
+
+
+def _check_replies(config: Config) -> None:
+    both = sorted({*config.interrupt.backchannels} & {*config.interrupt.stop})
+    if both:
+        raise ConfigFault(
+            f"interrupt.backchannels and interrupt.stop both hold {both[0]!r:.80}", "take it out of one of them"
+        )
+
+
+def _refuse_twins(name: str, values: tuple[object, ...]) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise ConfigFault(f"{name} holds {value!r:.80} twice", "take one of them out")

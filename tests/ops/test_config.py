@@ -44,8 +44,11 @@ def test_every_locale_that_has_rules_can_be_chosen() -> None:
         ("[say]\nlocale = 'tlh'", "say.locale is 'tlh'", "en-US, en-GB"),
         ("[models]\nfolders = '/x'", "models.folders must be a list", "["),
         ("[models]\ncache = ''", "models.cache is ''", "a path"),
-        ("[endpoint]\nstop_threshold = 0.9", "stop_threshold (0.9) is above", "lower endpoint.stop_threshold"),
         ("[hear\n", "not valid TOML", "correct"),
+        ("[audio]\nchannels = 1", "audio.channels must be a list", "["),
+        ("[audio]\nchannels = [0, 64]", "audio.channels is 64", "between 0 and 63"),
+        ("[wake]\nmode = 'words'", "wake.mode is 'words'", "word, button, always"),
+        ("[interrupt]\nstop = ['']", "interrupt.stop holds an empty text", "take out"),
     ],
 )
 def test_faults_name_the_key_and_the_fix(text: str, part: str, fix: str) -> None:
@@ -53,8 +56,28 @@ def test_faults_name_the_key_and_the_fix(text: str, part: str, fix: str) -> None
         config.parse(text, "p.toml")
     assert part in caught.value.message
     assert fix in caught.value.fix
-    if "is above" not in part:
-        assert caught.value.message.startswith("p.toml")
+    assert caught.value.message.startswith("p.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "fix"),
+    [
+        ("[endpoint]\nstop_threshold = 0.9", "stop_threshold (0.9) is above", "lower endpoint.stop_threshold"),
+        ("[audio]\nchannels = [1, 0, 1]", "audio.channels holds 1 twice", "one of them"),
+        ("[audio]\nchannels = [0, 2]\nreference = 2", "audio.channels holds 2", "take 2 out"),
+        ("[wake]\nwords = []", "wake.words is empty", 'mode = "button"'),
+        ("[wake]\nwords = ['a', 'a']", "wake.words holds 'a' twice", "one of them"),
+        ("[wake]\nwords = ['Okay, Nabu!']", "wake.words holds 'Okay, Nabu!'", "write 'okay-nabu'"),
+        ("[wake]\nwords = ['!']", "wake.words holds '!'", "name a model"),
+        ("[interrupt]\nstop = ['hm']", "backchannels and interrupt.stop both hold 'hm'", "one of them"),
+        ("[interrupt]\nspeech_ms = 2000", "interrupt.speech_ms (2000) is above", "lower interrupt.speech_ms"),
+    ],
+)
+def test_settings_that_do_not_go_together_are_named(text: str, part: str, fix: str) -> None:
+    with pytest.raises(ConfigFault) as caught:
+        config.parse(text, "p.toml")
+    assert part in caught.value.message
+    assert fix in caught.value.fix
 
 
 def test_later_sources_win_key_by_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,6 +97,20 @@ def test_environment_is_read_as_toml_and_bare_words_as_text() -> None:
         config.load(None, {"PARLEY_SAY_RAT": "1"})
 
 
+def test_a_box_with_a_button_needs_no_wake_word() -> None:
+    assert config.parse("[wake]\nmode = 'button'\nwords = []").wake.words == ()
+
+
+def test_defaults_are_shown_as_they_would_be_written() -> None:
+    shown = {f"{s.section}.{s.key}": s.default for s in config.documented()}
+    assert shown["wake.words"] == '["okay-nabu", "hey-jarvis"]'
+    assert (shown["audio.high_pass"], shown["audio.channels"], shown["audio.reference"]) == ("true", "[]", "-1")
+    for name, default in shown.items():
+        section, _, key = name.partition(".")
+        if default:
+            assert config.parse(f"[{section}]\n{key} = {default}") == config.Config(), name
+
+
 def test_unreadable_files_are_named(tmp_path: Path) -> None:
     (tmp_path / "latin.toml").write_bytes(b"[say]\n# \xff\xfe")
     for path in (tmp_path / "none.toml", tmp_path, tmp_path / "latin.toml"):
@@ -91,7 +128,8 @@ VALUES = st.one_of(
     st.floats(),
     st.booleans(),
     st.text(max_size=20),
-    st.lists(st.text(max_size=5), max_size=3),
+    st.lists(st.text(max_size=5) | st.sampled_from(["okay-nabu", "stop", "hm"]), max_size=3),
+    st.lists(st.integers(-1, 70), max_size=3),
     st.dictionaries(st.text(max_size=5), st.integers(), max_size=2),
 )
 
