@@ -18,10 +18,13 @@ from firmware.frame import FRAME, NOTHING, RATE, Frame, Pcm, Wave, to_pcm, to_wa
 from firmware.mixer import REST, Mixer
 from firmware.resample import Resampler
 from firmware.room import Room
-from firmware.sound import PATIENCE, gone, silent
+from firmware.sound import gone, silent
 
 SLOW = 60.0
 """Seconds: in virtual time it is the listener, busy with real models, who moves the clock."""
+
+LATE = 1.5
+"""Seconds without sound after which a card that is frozen is given up, by the real one too."""
 
 Source = Pcm | str | Path | Iterable[Pcm]
 """A recording's path, int16 mono [n] at RATE, or an iterable of such pieces: a generator may look at what is played to
@@ -115,10 +118,12 @@ class Fake:
     """A `Sound` whose microphone hears a world, and whose loudspeaker is remembered.
 
     `source` is what is said (with `tail`, `pace` and `mishaps`, see `World`), or a World in which several devices are
-    opened one after the other; `mixer` and `at` are then its owner's. The microphone hears the source, the echo of what
-    the mixer took in the `room`, and white `noise` of so many dBFS; the sum is amplified by `preamp` dB and clipped at
-    `clip` of full scale. A room with a drift makes the loudspeaker take more or fewer samples for each frame. A plain
-    function as a room gets what is played, int16 [FRAME] at RATE, and returns the echo.
+    opened one after the other; `mixer` and `at` are then their owner's, and without `listen` the microphone is closed.
+
+    The microphone hears the source, the echo of what the mixer took in the `room`, and white `noise` of so many dBFS;
+    the sum is amplified by `preamp` dB and clipped at `clip` of full scale. A room with a drift makes the loudspeaker
+    take more or fewer samples for each frame. A plain function as a room gets what is played, int16 [FRAME] at RATE,
+    and returns the echo.
 
     The loudspeaker runs at `rate`, with a `lead_in`; it falls asleep while it gets nothing but zeros for REST seconds,
     and swallows the first `swallowed` seconds of what wakes it.
@@ -145,6 +150,7 @@ class Fake:
         seed: int = 0,
         mixer: Mixer | None = None,
         at: int = 0,
+        listen: bool = True,
     ) -> None:
         if rate % 100 or rate < RATE or (rate != RATE and room is not None and not isinstance(room, Room)):
             raise ValueError(f"a rate of {rate} cannot be played frame by frame here")
@@ -155,7 +161,7 @@ class Fake:
             raise _over(self._ill)
         self.world.opened += 1
         self.index = self.world.opened
-        self._at = at
+        self._at, self._live = at, listen
         self._room = room
         self._noise = None if noise is None else 10 ** (noise / 20)
         self._random = np.random.default_rng(seed)
@@ -184,8 +190,10 @@ class Fake:
         losing = lost = 0
         parts = [NOTHING]
         try:
-            while (near := self.world.hear()) is not None:
+            while True:
                 losing += self._strike()
+                if (near := self.world.hear()) is None:
+                    return
                 at = self._at
                 far, echo = self._tick()
                 parts.append(far)
@@ -194,7 +202,9 @@ class Fake:
                 if losing:
                     losing, lost = losing - 1, lost + 1
                     continue
-                yield Frame(at, self._hear(near, echo), lost, np.concatenate(parts) if len(parts) > 2 else far)
+                yield Frame(
+                    at, self._hear(near, echo), lost, np.concatenate(parts) if len(parts) > 2 else far, self._live
+                )
                 lost, parts = 0, [NOTHING]
         finally:
             self._listening = False
@@ -224,8 +234,8 @@ class Fake:
             raise _over(self._ill)
         elif self._ill.kind == "frozen":
             left = self.world.left(self._ill)
-            self.world.sleep(PATIENCE if left <= 0 else min(PATIENCE, left))
-            if left <= 0 or left > PATIENCE:
+            self.world.sleep(LATE if left <= 0 else min(LATE, left))
+            if left <= 0 or left > LATE:
                 self._dead = True
                 fault = silent(self._at / RATE)
                 fault.kind = "frozen"
@@ -235,7 +245,7 @@ class Fake:
 
     def _hear(self, near: Pcm, echo: Wave | None) -> Pcm:
         """What the converter makes of it."""
-        if self._is("silence"):
+        if not self._live or self._is("silence"):
             return _SILENCE
         if echo is None and self._noise is None and self._preamp == self._clip == 1:
             return near
@@ -270,7 +280,7 @@ class Fake:
     def _pass(self) -> None:
         if self._dead and self._orphan:
             raise gone("loudspeaker")
-        if self._dead or self._closed or self._listening:
+        if self._listening or ((self._dead or self._closed) and not self._orphan):
             time.sleep(0.001)
         else:
             self._tick()
