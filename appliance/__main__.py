@@ -25,7 +25,7 @@ EXIT_CODES = {
 
 
 def parser() -> argparse.ArgumentParser:
-    from appliance.commands import bench, demo, doctor, models, speech, turn
+    from appliance.commands import bench, controls, demo, doctor, models, speech, turn
 
     everywhere = argparse.ArgumentParser(add_help=False)
     everywhere.add_argument(
@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
         parents=[everywhere],
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for group in (turn, speech, models, doctor, bench, demo):
+    for group in (turn, controls, speech, models, doctor, bench, demo):
         group.add(commands, everywhere)
     return top
 

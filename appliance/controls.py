@@ -74,6 +74,10 @@ class Controls:
     def thresholds(self) -> Mapping[str, float]:
         return self._state.thresholds
 
+    @property
+    def path(self) -> Path:
+        return self._folder / FILE
+
     def subscribe(self, listener: Callable[[], None]) -> None:
         """`listener` is called after each change and each press, in the thread that made it: it must not wait."""
         self._listeners = (*self._listeners, listener)
@@ -85,13 +89,17 @@ class Controls:
     def threshold(self, word: str, value: float | None) -> None:
         """Sets the score from which `word` counts; None goes back to that of its model. Raises ConfigFault,
         StorageFault."""
+        self.known(word)
+        if value is not None and not 0 < value < 1:
+            raise ConfigFault(f"the threshold of {word!r} is {value}", "it must lie between 0 and 1, the ends left out")
+        self._change(lambda state: replace(state, thresholds=_with(state.thresholds, word, value)))
+
+    def known(self, word: str) -> None:
+        """Raises ConfigFault where the box does not listen for `word`."""
         if word not in self._words:
             close = difflib.get_close_matches(word, self._words, n=1)
             fix = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(self._words) or 'none'}"
             raise ConfigFault(f"the box does not listen for {word!r:.80}", f"{fix} ([wake] words)")
-        if value is not None and not 0 < value < 1:
-            raise ConfigFault(f"the threshold of {word!r} is {value}", "it must lie between 0 and 1, the ends left out")
-        self._change(lambda state: replace(state, thresholds=_with(state.thresholds, word, value)))
 
     def press(self) -> None:
         """The button: the box is to attend."""
@@ -106,7 +114,7 @@ class Controls:
     def poll(self) -> None:
         """Takes over what another process has changed; to be called a few times in a second. Costs two looks at a
         folder, and never waits for a write in progress: the next call sees its outcome."""
-        if _mark(self._folder / FILE) != self._seen and self._writing.acquire(blocking=False):
+        if _mark(self.path) != self._seen and self._writing.acquire(blocking=False):
             try:
                 self._read()
             finally:
@@ -122,8 +130,8 @@ class Controls:
         with self._writing, _locked(self._folder):
             self._read(ours=True)
             state = self._state
-            _write(self._folder / FILE, state)
-            self._seen, self._saved, self.doubt = _mark(self._folder / FILE), state, ""
+            _write(self.path, state)
+            self._seen, self._saved, self.doubt = _mark(self.path), state, ""
 
     def _set(self, change: Change) -> None:
         with self._changing:
@@ -140,16 +148,15 @@ class Controls:
     def _read(self, *, ours: bool = False) -> None:
         """Takes over what the file says differently than before: a live change that could not be kept stays. Where both
         changed a threshold, the file's wins, or `ours`. A file that is gone says nothing."""
-        path = self._folder / FILE
-        seen = _mark(path)
+        seen = _mark(self.path)
         if seen == self._seen:
             return
         self._seen = seen
         if seen is None:
             return
-        before, (self._saved, self.doubt) = self._saved, _load(path)
+        before, (self._saved, self.doubt) = self._saved, _load(self.path)
         if self.doubt:
-            log("controls damaged", level=logging.WARNING, file=str(path), found=self.doubt, fix=HEAL)
+            log("controls damaged", level=logging.WARNING, file=str(self.path), found=self.doubt, fix=HEAL)
         self._set(lambda state: _merged(state, before, self._saved, ours=ours))
 
 
@@ -287,6 +294,6 @@ def _storage(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageFault(
-            f"{path} cannot be written, so the change is lost at the next start: {error.strerror}",
+            f"{path} cannot be written, so what was changed is not kept: {error.strerror}",
             "make room there, or make it writable for this user",
         ) from error

@@ -8,7 +8,21 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from appliance.commands.console import console, escape, live_text, waterfall_lines
-from appliance.events import Answered, Event, Failed, Mark, NoSpeech, Partial, Phrase, Transcript
+from appliance.events import (
+    Answered,
+    Attending,
+    Event,
+    Failed,
+    Held,
+    Mark,
+    Muted,
+    NoSpeech,
+    Partial,
+    Phrase,
+    SoundBack,
+    SoundLost,
+    Transcript,
+)
 from appliance.telemetry import Waterfall
 
 
@@ -92,25 +106,85 @@ def _lines(turn: Turn) -> str:
     return f"You     {words}{answer}"
 
 
+@dataclass(slots=True)
+class Status:
+    """What a person has to know of the box besides the words. `hint` says how it is called."""
+
+    hint: str = ""
+    attending: bool = False
+    muted: bool = False
+    held: bool = False
+    lost: str = ""
+
+    def on(self, event: Event) -> str:
+        """What is to stay on the screen; "" for most events."""
+        match event:
+            case Attending():
+                self.attending = event.on
+            case Muted():
+                self.muted = event.on
+                return "[yellow]muted:[/] the microphone is closed" if event.on else "the microphone is open again"
+            case SoundLost():
+                self.lost = event.message
+                fix = f"\n  fix: {escape(event.fix)}" if event.fix else ""
+                return f"[red]sound lost:[/] {escape(event.message)}{fix}"
+            case SoundBack():
+                self.lost = ""
+                return f"[green]the sound is back[/] after {event.seconds:.1f} s"
+            case Held():
+                self.held = event.on
+            case Answered():
+                self.held = False
+        return ""
+
+    @property
+    def line(self) -> str:
+        if self.lost:
+            return f"[red]no sound:[/] {escape(self.lost)}"
+        if self.muted:
+            return "[yellow]muted[/]"
+        if self.held:
+            return "[yellow]paused:[/] somebody speaks"
+        return "[green]listening[/]" if self.attending else f"[dim]{escape(self.hint)}[/]"
+
+
 @contextmanager
-def screen(turns: Turns) -> Iterator[Callable[[Event], None]]:
-    """Yields what is to be called with each event. A turn is shown live, and stays once it is answered."""
+def screen(turns: Turns, hint: str = "") -> Iterator[Callable[[Event], None]]:
+    """Yields what is to be called with each event. A turn is shown live, and stays once it is answered; below it stands
+    what the box is doing."""
     with live_text() as (update, keep):
-        current = 0
+        current, status = 0, Status(hint)
+        shown = status.line
+        update(shown)
 
         def on(event: Event) -> None:
-            nonlocal current
+            nonlocal current, shown
             turn = turns.on(event)
-            if event.turn != current and isinstance(event, Partial | Transcript):
+            if isinstance(event, Partial | Transcript):
                 current = event.turn
-            if isinstance(event, Partial | Transcript | Phrase | Answered) and event.turn == current:
-                update(_lines(turn))
-            if isinstance(event, Answered):
-                keep(_lines(turn))
-            if isinstance(event, Failed):
-                keep(f"[red]{escape(event.stage)} failed:[/] {escape(event.message)}")
+            kept = status.on(event) or _kept(event, turn)
+            if kept:
+                keep(kept)
+            picture = _picture(turns.seen.get(current), status)
+            if kept or picture != shown:
+                shown = picture
+                update(shown)
 
         yield on
+
+
+def _kept(event: Event, turn: Turn) -> str:
+    match event:
+        case Answered():
+            return _lines(turn)
+        case Failed():
+            return f"[red]{escape(event.stage)} failed:[/] {escape(event.message)}"
+    return ""
+
+
+def _picture(turn: Turn | None, status: Status) -> str:
+    live = turn is not None and not turn.reason and not turn.no_speech
+    return "\n".join(part for part in (_lines(turn) if turn and live else "", status.line) if part)
 
 
 def print_waterfall(turn: Turn) -> None:

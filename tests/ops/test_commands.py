@@ -14,12 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from appliance.controls import Controls, State
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def environment(home: Path, **extra: str) -> dict[str, str]:
     """No settings and no models but those that a test makes."""
     own = {"XDG_CONFIG_HOME": str(home / "config"), "XDG_CACHE_HOME": str(home / "cache"), "HOME": str(home)}
+    own["XDG_STATE_HOME"] = str(home / "state")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PARLEY_")}
     return {**kept, **own, **extra}
 
@@ -63,6 +66,8 @@ def manifest(folder: Path, id: str, url: str, sha256: str = "0" * 64, size: int 
         (["models", "build", "no-such-model"], 4, "there is no model 'no-such-model'"),
         (["models", "rm", "silero-vat"], 4, "did you mean 'silero-vad'"),
         (["--config", "/nowhere.toml", "doctor"], 2, "/nowhere.toml cannot be read"),
+        (["wake", "okay-nabbu"], 2, "did you mean 'okay-nabu'"),
+        (["wake", "okay-nabu", "high"], 2, "write a number"),
     ],
 )
 def test_exit_codes(tmp_path: Path, arguments: list[str], code: int, said: str) -> None:
@@ -95,6 +100,42 @@ def test_models_list_json(tmp_path: Path) -> None:
     mine = next(model for model in listed["models"] if model["id"] == "mine")
     assert (mine["state"], mine["bytes"], mine["optional"]) == ("missing", 0, True)
     assert "broken.toml" in listed["faults"][0]
+
+
+def test_a_running_daemon_follows_the_commands(tmp_path: Path) -> None:
+    daemon = Controls(tmp_path / "state/parley", ("okay-nabu",))
+    for arguments in (["mute"], ["wake", "okay-nabu", "0.7"], ["press"]):
+        result = parley(tmp_path, *arguments)
+        assert (result.returncode, result.stderr) == (0, ""), arguments
+    daemon.poll()
+    assert daemon.state == State(True, {"okay-nabu": 0.7})
+    assert daemon.pressed()
+    assert "muted" in parley(tmp_path, "wake").stdout
+    assert json.loads(parley(tmp_path, "mute", "off", "--json").stdout) == {"muted": False}
+    assert parley(tmp_path, "wake", "okay-nabu", "default").returncode == 0
+    daemon.poll()
+    assert daemon.state == State()
+    shown = json.loads(parley(tmp_path, "wake", "--json").stdout)
+    assert (shown["mode"], shown["muted"]) == ("word", False)
+    assert [word["word"] for word in shown["words"]] == ["okay-nabu", "hey-jarvis"]
+
+
+def test_damaged_controls_are_told_and_mute(tmp_path: Path) -> None:
+    (tmp_path / "state/parley").mkdir(parents=True)
+    (tmp_path / "state/parley/controls.json").write_text("{")
+    result = parley(tmp_path, "wake", "--json")
+    assert json.loads(result.stdout)["muted"]
+    assert "controls.json" in result.stderr
+    assert "parley mute off" in result.stderr
+
+
+def test_controls_that_cannot_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("")
+    for arguments in (["mute"], ["press"]):
+        result = parley(tmp_path, *arguments)
+        assert result.returncode == 6
+        assert "cannot be written" in result.stderr
+        assert "fix:" in result.stderr
 
 
 def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_a_full_disk_says_so_and_the_change_counts_all_the_same(
     live = at(tmp_path)
     with pytest.raises(StorageFault, match="No space left") as caught:
         live.mute(True)
-    assert "lost at the next start" in caught.value.message
+    assert "is not kept" in caught.value.message
     assert caught.value.fix
     live.poll()
     assert live.muted

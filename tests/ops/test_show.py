@@ -1,10 +1,27 @@
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from appliance.commands import show
 from appliance.commands.console import waterfall_lines
-from appliance.events import Answered, Event, Failed, Mark, NoSpeech, Partial, Phrase, Transcript
+from appliance.events import (
+    Answered,
+    Attending,
+    Event,
+    Failed,
+    Held,
+    Mark,
+    Muted,
+    NoSpeech,
+    Partial,
+    Phrase,
+    SoundBack,
+    SoundLost,
+    Transcript,
+)
 from appliance.telemetry import Waterfall
 
 EVENTS: list[Event] = [
@@ -56,3 +73,47 @@ def test_waterfall_bars_fit_and_follow_each_other() -> None:
     assert lines[0].index("█") < lines[1].index("█")
     assert all(len(line) == len(lines[0]) for line in lines)
     assert list(waterfall_lines(Waterfall(()))) == []
+
+
+def test_the_screen_says_what_the_box_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: list[str] = []
+    seen: list[str] = []
+
+    @contextmanager
+    def recorded() -> Iterator[tuple[Callable[[str], None], Callable[[str], None]]]:
+        yield seen.append, kept.append
+
+    monkeypatch.setattr(show, "live_text", recorded)
+    lost = SoundLost(0, 0, "unplugged", "the microphone [usb] is gone", "plug it in again")
+    expected: list[tuple[Event, str]] = [
+        (Attending(0, 0, True, "word"), "listening"),
+        (Partial(0, 1, "what is", ""), "what is"),
+        (Transcript(0, 1, "What is it?", 0.9), "What is it?"),
+        (Phrase(0, 1, "It is a box.", ""), "It is a box."),
+        (Held(0, 1, True), "somebody speaks"),
+        (Held(0, 1, False), "listening"),
+        (lost, "no sound:[/] the microphone \\[usb] is gone"),
+        (SoundBack(0, 0, "unplugged", 2.04), "listening"),
+        (Answered(0, 1, "It is a box.", "complete"), "listening"),
+        (Partial(0, 2, "ha", ""), "ha"),
+        (NoSpeech(0, 2, "silence"), "listening"),
+        (Attending(0, 0, False, "patience"), "press Enter"),
+        (Muted(0, 0, True), "muted"),
+        (Muted(0, 0, False), "press Enter"),
+    ]
+    with show.screen(show.Turns(), "press Enter") as on:
+        assert seen == ["[dim]press Enter[/]"]
+        for event, words in expected:
+            on(event)
+            assert words in seen[-1], event
+            on(Mark(0, 1, "hear", "start", 1.0))
+    assert len(seen) == 1 + len(expected), "it is drawn when it changes, and only then"
+    assert "It is a box." not in seen[-1]
+    assert [text.split("\n")[0] for text in kept] == [
+        "[red]sound lost:[/] the microphone \\[usb] is gone",
+        "[green]the sound is back[/] after 2.0 s",
+        "You     [bold]What is it?[/]",
+        "[yellow]muted:[/] the microphone is closed",
+        "the microphone is open again",
+    ]
+    assert "fix: plug it in again" in kept[0]
