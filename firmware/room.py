@@ -36,9 +36,9 @@ class Room:
     """`hear` takes what the loudspeaker took, and gives one frame of the echo at the microphone.
 
     `gain` dB lie between the two, and `delay` seconds pass, LEAST to MOST. `response` is the impulse response at RATE.
-    The loudspeaker's clock runs `drift` parts per million faster than the microphone's: for each frame of the
-    microphone `due` samples are to be pushed. A `soft` loudspeaker bends what is loud (tanh; `soft` is the slope at
-    zero). Everything but the response may be changed at any time; `muffled` takes the echo away.
+    The loudspeaker's clock runs `drift` parts per million (at most 1000) faster than the microphone's: for each frame
+    of the microphone `due` samples are to be pushed. A `soft` loudspeaker bends what is loud (tanh; `soft` is the slope
+    at zero). Everything but the response may be changed at any time; `muffled` takes the echo away.
     """
 
     def __init__(
@@ -106,18 +106,19 @@ class Room:
         """The filtered sound at fractional times: a delay that slips within the frame is a mixture of the filters at
         its two ends (at 7 kHz exact to -64 dB for 150 ppm, to -44 dB for 500)."""
         at = self._clock % _NANO / _NANO - min(max(self.delay, LEAST), MOST) * RATE
-        whole = int(np.floor(at))
+        slip = FRAME * self.drift * 1e-6
+        whole = int(np.floor(min(at, at + slip)))
         start = self._clock // _NANO + whole - TAPS // 2 + 1 - self._first
         held = self._held[start : start + FRAME + TAPS - 1]
         echo = np.correlate(held, _taps(at - whole))
-        if self.drift:
-            later = np.correlate(held, _taps(at - whole + FRAME * self.drift * 1e-6))
+        if slip:
+            later = np.correlate(held, _taps(at + slip - whole))
             echo += (later - echo) * (np.arange(FRAME, dtype=np.float32) / np.float32(FRAME))
         return echo
 
 
 def _taps(fraction: float) -> Wave:
-    """The filter that reads `fraction` samples, 0 to 1.1, behind its tap TAPS / 2 - 1: float32 [TAPS]."""
+    """The filter that reads `fraction` samples, 0 to 1.2, behind its tap TAPS / 2 - 1: float32 [TAPS]."""
     table = _table()
     place = fraction * _PHASES
     row = int(place)
@@ -128,7 +129,7 @@ def _taps(fraction: float) -> Wave:
 @lru_cache(maxsize=1)
 def _table() -> Wave:
     """Kaiser's window with the 64 dB that TAPS give between 7 and 9 kHz."""
-    fractions = np.arange(round(1.1 * _PHASES) + 2)[:, None] / _PHASES
+    fractions = np.arange(round(1.2 * _PHASES) + 2)[:, None] / _PHASES
     distance = fractions - np.arange(1 - TAPS // 2, TAPS // 2 + 1)
     window = np.i0(6.05 * np.sqrt(np.clip(1 - (2 * distance / TAPS) ** 2, 0, None))) / np.i0(6.05)
     table: Wave = (np.sinc(distance) * window * (np.abs(distance) <= TAPS / 2)).astype(np.float32)
