@@ -5,23 +5,28 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from queue import Empty
 from typing import Any, Literal
 
 import numpy as np
 
+from firmware import preflight, pulse
+from firmware.cards import LEAD_IN, Node, cancels_echo, kind
 from firmware.fault import DeviceFault
-from firmware.frame import FRAME, NOTHING, RATE, Frame, Pcm, to_pcm, to_wave
+from firmware.frame import FRAME, NOTHING, RATE, Frame, Pcm, Wave, to_pcm, to_wave
 from firmware.mixer import Mixer
 from firmware.resample import Resampler
 from firmware.ring import Ring
-from firmware.sound import PATIENCE, gone, silent
+from firmware.watch import Lookout, Reading
 
 INSTALL = "apt-get install portaudio19-dev && pip install parley[audio]"
+PLUG = "plug one in, or give a recording: parley ask FILE.wav"
 _RATES = (48_000, 44_100, 32_000, 16_000, 8_000)
 _PERIODS = {"capture": 100, "playback": 33}
 """Periods in a second. Playback in periods of 10 or 20 ms ran dry all the time on a busy box with a sound server."""
@@ -47,6 +52,18 @@ class Port:
     def channels(self, direction: Direction) -> int:
         return self.capture if direction == "capture" else self.playback
 
+    @property
+    def card(self) -> int | None:
+        """The number of the ALSA card; None behind a sound server."""
+        found = re.search(r"[(]hw:([0-9]+),", self.name)
+        return int(found[1]) if found else None
+
+    @property
+    def node(self) -> Node:
+        """What is known of it without a sound server."""
+        usb = self.card is not None and Path(f"/proc/asound/card{self.card}/usbid").exists()
+        return Node(self.name, properties={"device.bus": "usb"} if usb else {})
+
 
 NO_PORT = Port("none", -1, "none", 0, 0, RATE, ())
 """Stands for a microphone that was not asked for."""
@@ -62,61 +79,98 @@ def ports() -> list[Port]:
 class Device:
     """A `Sound` on real hardware: native rate and channels outside, 16 kHz mono inside, one resampler for each stream.
 
-    `capture` and `playback` are ids, or a part of one that fits no other; empty means the system's default, and without
-    a capture at all (None) there are no frames. `at` is the number of the first sample, for an owner that opens the
-    device again and goes on counting, and `mixer` what it plays. Raises DeviceFault.
+    `capture` and `playback` are ids, or a part of one that fits no other; empty means the system's default. Without a
+    capture at all (None) the frames are silent, not live, and come as the loudspeaker takes them. `channels` of the
+    microphone are averaged (empty: all), and its channel `reference`, if it is not -1, is what the card plays: the far
+    end. `lead_in` seconds wake the loudspeaker; None takes what its kind needs. `at` is the number of the first sample,
+    for an owner that opens the device again and goes on counting, and `mixer` what it plays. Raises DeviceFault.
+
+    `cancels_echo` says why the card itself takes away what it plays; "" where it does not.
     """
 
     def __init__(
-        self, *, capture: str | None = "", playback: str = "", at: int = 0, mixer: Mixer | None = None
+        self,
+        *,
+        capture: str | None = "",
+        playback: str = "",
+        at: int = 0,
+        mixer: Mixer | None = None,
+        channels: tuple[int, ...] = (),
+        reference: int = -1,
+        lead_in: float | None = None,
     ) -> None:
         self._at = at
         self.mixer = mixer or Mixer()
         self.underruns = 0
+        self._overflows = 0
+        self._channels, self._reference = (channels, reference) if capture is not None else ((), -1)
         self._closed = False
         self._streams: list[Any] = []
         self._blocks: Ring[bytes] = Ring(_RING)
-        self._taken: Ring[Pcm] = Ring(_RING)
+        self._heard = 0
+        self._taken: Ring[tuple[int, Pcm]] = Ring(_RING)
+        self._next_taken: tuple[int, Pcm] | None = None
+        self._served = False
+        self._observer: pulse.Observer | None = None
         self._pyaudio, self._library = _start()
         try:
             found = _ports(self._library)
             self.source = NO_PORT if capture is None else _choose(found, capture, "capture")
             self.sink = _choose(found, playback, "playback")
             output, rate, self._outputs = self._open(self.sink, "playback", self._give)
-            self.mixer.attach(rate, latency=round(output.get_output_latency() * rate))
+            self.capture_rate, self._inputs, self._period = rate, 1, rate // _PERIODS["playback"]
             if self.source is not NO_PORT:
                 _, self.capture_rate, self._inputs = self._open(self.source, "capture", self._receive)
+                self._period = self.capture_rate // _PERIODS["capture"]
+            self._attach(rate, round(output.get_output_latency() * rate), self.sink.node, lead_in)
             for stream in self._streams:
                 stream.start_stream()
         except (OSError, DeviceFault) as error:
             self.close()
             if isinstance(error, DeviceFault):
                 raise
-            raise DeviceFault(f"the sound card does not start: {_reason(error)}", "see `parley doctor`") from error
+            raise DeviceFault(
+                f"the sound card does not start: {_reason(error)}", "see `parley doctor`", "refused"
+            ) from error
+        source, sink = self._ask_server()
+        self.cancels_echo = cancels_echo(source, sink)
+        self._attach(rate, self.mixer.latency, sink, lead_in)
+        self._lookout = Lookout(time.monotonic())
+
+    @property
+    def overruns(self) -> int:
+        """Blocks that were dropped because the loop was busy, and times that the card itself lost some."""
+        return self._blocks.lost + self._overflows
 
     def frames(self) -> Iterator[Frame]:
-        """Raises DeviceFault when nothing has come for PATIENCE seconds: the owner closes this device and opens
-        another."""
-        if self.source is NO_PORT:
-            return
-        resampler, reference = Resampler(self.capture_rate, RATE), Resampler(self.mixer.rate, RATE)
-        held: Pcm = np.zeros(0, np.int16)
-        losses = lost_samples = 0
-        at = self._at
-        while (block := self._next(at)) is not None:
+        """Raises DeviceFault when the card is gone, frozen or moved: the owner closes this device and opens another."""
+        near, reference = Resampler(self.capture_rate, RATE), Resampler(self.capture_rate, RATE)
+        far = Resampler(self.mixer.rate, RATE)
+        held = returned = NOTHING
+        losses = lost_samples = position = 0
+        at, live = self._at, self.source is not NO_PORT
+        while (block := self._next()) is not None:
             data, lost = block
-            lost_samples += lost * (self.capture_rate // 100) * RATE
+            position += (lost + 1) * self._period
+            lost_samples += lost * self._period * RATE
             losses += lost
             at, lost_samples = at + lost_samples // self.capture_rate, lost_samples % self.capture_rate
-            channels = np.frombuffer(data, np.int16).reshape(-1, self._inputs)
-            mono = channels.mean(axis=1, dtype=np.float32) / np.float32(32768.0)
-            held = np.concatenate([held, to_pcm(resampler.push(mono))])
+            by_channel = np.frombuffer(data, np.int16).reshape(-1, self._inputs)
+            held = np.concatenate([held, to_pcm(near.push(self._average(by_channel)))])
+            if self._reference >= 0:
+                returned = np.concatenate([returned, to_pcm(reference.push(to_wave(by_channel[:, self._reference])))])
             while len(held) >= FRAME:
-                yield Frame(at, held[:FRAME], losses, to_pcm(reference.push(to_wave(self._far()))))
+                if self._reference >= 0:
+                    played, returned = returned[:FRAME], returned[FRAME:]
+                else:
+                    played = to_pcm(far.push(to_wave(self._far(position))))
+                yield Frame(at, held[:FRAME], losses, played, live)
                 at, held, losses = at + FRAME, held[FRAME:], 0
 
     def close(self) -> None:
         self._closed = True
+        if self._observer is not None:
+            self._observer.close()
         for stream in self._streams:
             with suppress(OSError):
                 stream.close()
@@ -125,29 +179,67 @@ class Device:
             self._library.terminate()
             self._library = None
 
-    def _next(self, at: int) -> tuple[bytes, int] | None:
+    def _attach(self, rate: int, latency: int, sink: Node, lead_in: float | None) -> None:
+        self.mixer.attach(rate, latency=latency, lead_in=LEAD_IN[kind(sink)] if lead_in is None else lead_in)
+
+    def _ask_server(self) -> tuple[Node, Node]:
+        """What the microphone and the loudspeaker are behind a sound server, which is watched from now on."""
+        source, sink = self.source.node, self.sink.node
+        self._served = None in (self.source.card, self.sink.card) and pulse.answers()
+        found = pulse.look() if self._served else None
+        if found is None:
+            return source, sink
+        self._observer = pulse.Observer(found.source.name if found.source else "")
+        return found.source or source, found.sink or sink
+
+    def _next(self) -> tuple[bytes, int] | None:
         """The next block and the number lost in front of it; None once the device is closed."""
-        deadline = time.monotonic() + PATIENCE
         while not self._closed:
-            try:
-                return self._blocks.get(timeout=0.1)
-            except Empty:
-                if time.monotonic() > deadline:
-                    raise silent(at / RATE) from None
-                if not self._closed and not all(stream.is_active() for stream in list(self._streams)):
-                    raise gone("sound server or card") from None
+            block = None
+            with suppress(Empty):
+                block = self._blocks.get(timeout=0.1)
+            if (trouble := self._lookout.step(self._reading())) is not None and not self._closed:
+                raise DeviceFault(trouble.message, trouble.fix, trouble.kind)
+            if block is not None:
+                return block
         return None
 
-    def _far(self) -> Pcm:
-        """What the loudspeaker took since the last look, at its rate; silence for what was lost."""
+    def _reading(self) -> Reading:
+        alive = all(stream.is_active() for stream in list(self._streams))
+        server = alive or not self._served or pulse.answers()
+        place = None
+        if self._observer is not None:
+            server, place = server and self._observer.server, self._observer.place
+        return Reading(time.monotonic(), self._heard, alive, server, place)
+
+    def _average(self, by_channel: Pcm) -> Wave:
+        """[n, channels] -> [n]."""
+        if self._channels:
+            by_channel = by_channel[:, list(self._channels)]
+        elif self._reference >= 0 and self._inputs > 1:
+            by_channel = np.delete(by_channel, self._reference, axis=1)
+        mono: Wave = by_channel.mean(axis=1, dtype=np.float32) / np.float32(32768.0)
+        return mono
+
+    def _far(self, position: int) -> Pcm:
+        """What the loudspeaker had taken, at its rate, by the time that `position` samples had come; silence for what
+        was lost. So the two stay together however late the loop is."""
         parts = [NOTHING]
-        while len(self._taken):
-            mono, lost = self._taken.get(timeout=0.1)
-            parts += [np.zeros(lost * len(mono), np.int16), mono]
+        while self._next_taken is not None or len(self._taken):
+            if self._next_taken is None:
+                (stamp, mono), lost = self._taken.get(timeout=0.1)
+                self._next_taken = stamp, np.pad(mono, (lost * len(mono), 0))
+            stamp, mono = self._next_taken
+            if stamp >= position:
+                break
+            parts.append(mono)
+            self._next_taken = None
         return np.concatenate(parts)
 
     def _receive(self, data: bytes, count: int, time_info: object, status: int) -> tuple[None, int]:
+        self._overflows += bool(status & self._pyaudio.paInputOverflow)
         self._blocks.put(data)
+        self._heard += count
         return None, self._pyaudio.paContinue
 
     def _give(self, data: None, count: int, time_info: Mapping[str, float], status: int) -> tuple[bytes, int]:
@@ -157,15 +249,28 @@ class Device:
         if 0.0 <= ahead < 1.0:
             self.mixer.latency = max(self.mixer.latency, round(ahead * self.mixer.rate) + count)
         mono = self.mixer.take(count)
-        self._taken.put(mono)
+        if self._reference < 0:
+            self._taken.put((self._heard, mono))
+        if self.source is NO_PORT:
+            self._blocks.put(bytes(2 * count))
+            self._heard += count
         return np.repeat(mono, self._outputs).tobytes(), self._pyaudio.paContinue
 
     def _open(self, port: Port, direction: Direction, callback: Callable[..., object]) -> tuple[Any, int, int]:
         """Opens the port at the first form that it takes: its native rate and at most two channels, then others."""
         most = port.channels(direction)
+        need = max(*self._channels, self._reference, 0) + 1 if direction == "capture" else 1
+        if need > most:
+            raise DeviceFault(
+                f"{port.id} has {most} channels, numbered from 0; channel {need - 1} is set",
+                "correct audio.channels and audio.reference",
+                "refused",
+            )
         reasons: list[str] = []
         for rate in dict.fromkeys((port.rate, *_RATES)):
             for channels in dict.fromkeys((min(most, 2), 1, most)):
+                if channels < need:
+                    continue
                 side = "input" if direction == "capture" else "output"
                 try:
                     with _quiet():
@@ -186,6 +291,7 @@ class Device:
         raise DeviceFault(
             f"{port.id} takes no {direction} stream ({reasons[0]}; {len(reasons)} forms were tried)",
             "see that no other program holds it, and that this user is in the audio group",
+            "refused",
         )
 
 
@@ -222,14 +328,16 @@ def _choose(found: list[Port], wanted: str, direction: Direction) -> Port:
     able = [port for port in found if port.channels(direction) > 0]
     what = "microphone" if direction == "capture" else "loudspeaker"
     if not able:
-        raise DeviceFault(f"this box has no {what}", "plug one in, or give a recording: parley ask FILE.wav")
+        fix = next((obstacle.fix for obstacle in preflight.obstacles(preflight.system())), PLUG)
+        raise DeviceFault(f"this box has no {what}", fix, "missing")
     if not wanted:
         return next((port for port in able if direction in port.default), able[0])
     fitting = [port for port in able if port.id == wanted] or [port for port in able if wanted in port.id]
     if len(fitting) == 1:
         return fitting[0]
     which = "no" if not fitting else "more than one"
-    raise DeviceFault(f"{which} {what} is called {wanted!r}", f"there are: {', '.join(port.id for port in able)}")
+    listed = ", ".join(port.id for port in able)
+    raise DeviceFault(f"{which} {what} is called {wanted!r}", f"there are: {listed}", "missing")
 
 
 def _start() -> tuple[Any, Any]:
@@ -237,13 +345,12 @@ def _start() -> tuple[Any, Any]:
     try:
         import pyaudio
     except (ImportError, OSError) as error:
-        raise DeviceFault(f"live sound needs PortAudio and its Python binding: {error}", INSTALL) from error
+        raise DeviceFault(f"live sound needs PortAudio and its Python binding: {error}", INSTALL, "missing") from error
     _hush()
     try:
-        with _quiet():
-            return pyaudio, pyaudio.PyAudio()
+        return pyaudio, pyaudio.PyAudio()
     except OSError as error:
-        raise DeviceFault(f"PortAudio does not start: {_reason(error)}", INSTALL) from error
+        raise DeviceFault(f"PortAudio does not start: {_reason(error)}", INSTALL, "missing") from error
 
 
 @contextmanager
@@ -256,28 +363,37 @@ def _portaudio() -> Iterator[tuple[Any, Any]]:
 
 
 def _hush() -> None:
-    """ALSA writes a line to stderr for each under-run, for as long as a stream is open: on a busy box that fills the
-    log. Its error handler becomes a function of the C library that does nothing and needs no interpreter lock."""
+    """ALSA and JACK write some eighty lines to stderr while PortAudio looks for devices, and ALSA one for each
+    under-run from then on. Their error handlers become a function of the C library that does nothing and needs no
+    interpreter lock."""
+    nothing = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p)
     with suppress(OSError, AttributeError):
-        nothing = ctypes.cast(ctypes.CDLL(None).labs, ctypes.c_void_p)
         ctypes.CDLL("libasound.so.2").snd_lib_error_set_handler(nothing)
+    with suppress(OSError, AttributeError):
+        jack = ctypes.CDLL("libjack.so.0")
+        jack.jack_set_error_function(nothing)
+        jack.jack_set_info_function(nothing)
+
+
+_STDERR = threading.Lock()
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """ALSA and JACK write some eighty lines to the process's stderr while PortAudio looks for devices."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # there is no stderr
-        yield
-        return
-    try:
-        with open(os.devnull, "wb") as nothing:
-            os.dup2(nothing.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+    """PortAudio writes a few lines to the process's stderr for each form that a device does not take."""
+    with _STDERR:
+        try:
+            kept = os.dup(2)
+        except OSError:  # there is no stderr
+            yield
+            return
+        try:
+            with open(os.devnull, "wb") as nothing:
+                os.dup2(nothing.fileno(), 2)
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
 
 
 def _reason(error: Exception) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from firmware import device as device_module
+from firmware import watch
 from firmware.device import Device, ports
 from firmware.fault import DeviceFault
 from firmware.frame import FRAME, RATE, Frame, Pcm
@@ -163,7 +164,6 @@ def test_what_is_said_is_heard_to_the_end_before_the_device_closes(server: Serve
         assert recorder.stdout is not None
         head = recorder.stdout.read(RATE)
         with opened(capture=None, playback="ALSA:spk") as device:
-            assert list(device.frames()) == []
             device.mixer.player("speech").play(tone(1.003, 22_050), 22_050)
             device.mixer.player("speech").drain()
         time.sleep(0.5)
@@ -251,7 +251,7 @@ NOW = {"current_time": 5.0, "output_buffer_dac_time": 5.0}
 class Library:
     """PyAudio with one card that takes only what real ones take; streams deliver when told to."""
 
-    paInt16, paContinue, paOutputUnderflow = 8, 0, 4
+    paInt16, paContinue, paInputOverflow, paOutputUnderflow = 8, 0, 2, 4
 
     def __init__(self, rates: tuple[int, ...] = (44_100, 48_000), channels: int = 2) -> None:
         self.rates, self.channels = rates, channels
@@ -350,16 +350,143 @@ def test_no_card(library: Library) -> None:
         Device()
 
 
-def test_a_dead_or_silent_card(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_module, "PATIENCE", 0.2)
+def test_a_card_that_sends_nothing_or_ends(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "FIRST", 0.2)
     device = Device()
-    with pytest.raises(DeviceFault, match=r"the microphone went silent after 0.0 s"):
+    with pytest.raises(DeviceFault, match=r"has sent nothing for 0\.\d s") as caught:
         next(device.frames())
+    assert caught.value.kind == "frozen"
+    device.close()
+    monkeypatch.setattr(watch, "FIRST", 5.0)
+    device = Device()
     library.alive = False
-    with pytest.raises(DeviceFault, match="the sound server or card is gone"):
+    with pytest.raises(DeviceFault, match="the sound card is gone") as caught:
         next(device.frames())
+    assert caught.value.kind == "unplugged"
     device.close()
     assert list(device.frames()) == []
+
+
+def feed(library: Library, *blocks: np.ndarray[Any, Any]) -> None:
+    """Each [n, channels] as it comes from the card; one that is played goes between two of them."""
+    for block in blocks:
+        library.callbacks["capture"](block.astype(np.int16).tobytes(), len(block), {}, 0)
+
+
+def take(device: Device, count: int) -> list[Frame]:
+    return [frame for _, frame in zip(range(count), device.frames(), strict=False)]
+
+
+@pytest.mark.parametrize("library", [((16_000,), 4)], indirect=True)
+def test_a_channel_map_and_a_reference(library: Library) -> None:
+    """Channels 1 and 2 are averaged; channel 3 is what the card plays, to the sample."""
+    device = Device(channels=(1, 2), reference=3)
+    device.mixer.player("speech").play(tone(0.1, RATE), RATE)
+    library.callbacks["playback"](None, 480, NOW, 0)
+    sound = np.arange(1, 10 * FRAME + 1)
+    feed(library, *np.stack([0 * sound - 30_000, sound, 3 * sound, 5 * sound], axis=1).reshape(10, FRAME, 4))
+    frames = take(device, 10)
+    assert (np.concatenate([frame.samples for frame in frames]) == 2 * sound).all()
+    assert (np.concatenate([frame.far for frame in frames]) == 5 * sound).all()
+    device.close()
+
+
+@pytest.mark.parametrize("library", [((48_000,), 4)], indirect=True)
+def test_a_reference_is_no_part_of_what_is_heard(library: Library) -> None:
+    device = Device(reference=0)
+    sound = tone(1.0, 48_000)
+    feed(library, *np.stack([-sound, sound, sound, sound], axis=1).reshape(100, 480, 4))
+    frames = take(device, 90)
+    near, far = (np.concatenate(parts) for parts in zip(*((f.samples, f.far) for f in frames), strict=True))
+    assert np.abs(near.astype(int)).max() > 7000
+    assert np.abs(near.astype(int) + far).max() <= 1
+    device.close()
+
+
+@pytest.mark.parametrize("library", [((48_000,), 2)], indirect=True)
+@pytest.mark.parametrize("which", [{"channels": (2,)}, {"reference": 2}])
+def test_a_channel_that_is_not_there(library: Library, which: dict[str, Any]) -> None:
+    with pytest.raises(DeviceFault, match=r"has 2 channels, numbered from 0; channel 2 is set") as caught:
+        Device(**which)
+    assert caught.value.kind == "refused"
+    assert library.terminated == 1
+
+
+@pytest.mark.parametrize("library", [((16_000,), 1)], indirect=True)
+def test_far_and_near_stay_together_while_the_loop_stalls(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """C64, and what the canceller needs: whatever was dropped on either side, each frame carries what the loudspeaker
+    took in its time."""
+    monkeypatch.setattr(device_module, "_RING", 50)
+    device = Device(lead_in=0.0)
+    player = device.mixer.player("speech", capacity=60.0)
+    clock = np.arange(1, 3001)
+    player.play(np.repeat(clock, FRAME).astype(np.int16), RATE)
+
+    def pass_time(blocks: range) -> None:
+        for number in blocks:
+            if number % 3 == 0:
+                library.callbacks["playback"](None, 3 * FRAME, NOW, 0)
+            feed(library, np.full((FRAME, 1), number + 1))
+
+    stream = device.frames()
+    pass_time(range(30))
+    frames = [next(stream) for _ in range(30)]
+    stalled = range(30, 600)
+    pass_time(stalled)
+    frames += [next(stream) for _ in range(50)]
+    assert device.overruns == len(stalled) - 50
+    assert frames[30].overruns == len(stalled) - 50
+    assert sum(len(frame.far) for frame in frames) == 600 * FRAME
+    for frame in frames[31:]:
+        heard, played = frame.samples[0], frame.far
+        assert not len(played) or tuple(played[::FRAME]) == (heard, heard + 1, heard + 2)
+    device.close()
+
+
+def test_overflows_of_the_card_are_counted(library: Library) -> None:
+    device = Device()
+    library.callbacks["capture"](bytes(480 * 4), 480, {}, library.paInputOverflow)
+    assert device.overruns == 1
+    device.close()
+
+
+def test_without_a_microphone_time_goes_on_with_the_loudspeaker(library: Library) -> None:
+    """Muted: frames are silent and not live, and the far end still travels with them."""
+    device = Device(capture=None, at=800)
+    device.mixer.player("speech").play(tone(0.5, 48_000), 48_000)
+    for _ in range(40):
+        library.callbacks["playback"](None, 44_100 // 33, NOW, 0)
+    frames = take(device, 100)
+    assert "capture" not in library.callbacks
+    assert not any(frame.live or frame.samples.any() for frame in frames)
+    assert [frame.at for frame in frames] == list(range(800, 800 + 100 * FRAME, FRAME))
+    assert np.abs(np.concatenate([frame.far for frame in frames])).max() > 7000
+    device.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "lead_in", "seconds"),
+    [
+        ("HDA Intel HDMI: 0 (hw:0,3)", None, 1.5),
+        ("bluealsa", None, 0.8),
+        ("Jabra SPEAK 510 USB: Audio (hw:1,0)", None, 0.3),
+        ("bcm2835 Headphones: - (hw:0,0)", None, 0.0),
+        ("HDA Intel HDMI: 0 (hw:0,3)", 0.1, 0.1),
+    ],
+)
+def test_the_lead_in_is_that_of_the_sink(
+    library: Library, monkeypatch: pytest.MonkeyPatch, name: str, lead_in: float | None, seconds: float
+) -> None:
+    """C67: the first word comes behind the silence that the sink swallows."""
+    real = library.get_device_info_by_index
+    monkeypatch.setattr(library, "get_device_info_by_index", lambda index: {**real(index), "name": name})
+    device = Device(lead_in=lead_in)
+    device.mixer.player("speech").play(tone(0.2, 48_000), 48_000)
+    rate = device.mixer.rate
+    played = b"".join(library.callbacks["playback"](None, rate // 100, NOW, 0)[0] for _ in range(200))
+    first = np.flatnonzero(np.abs(np.frombuffer(played, np.int16)[::2]) > 500)[0]
+    assert abs(first / rate - seconds) < 0.02
+    device.close()
 
 
 def test_without_the_binding(monkeypatch: pytest.MonkeyPatch) -> None:
