@@ -112,10 +112,12 @@ class Attention:
         self.check: Woken | None = None
         self._news: Why | None = None
         self._pending: Woken | None = None
-        self._muted = False
-        self._now = self._passed = self._word = self._deaf = self._since = 0
-        """Samples up to which there was sound, was it passed on, and reached the last wake word; where the microphone
-        was closed; where the pending word was noticed."""
+        self._muted, self._live = False, True
+        self._now = self._passed = self._deaf = self._since = 0
+        """Samples up to which there was sound, and it was passed on; where the microphone was closed; where the pending
+        word was noticed."""
+        self._word = -MEMORY
+        """The end of the last wake word."""
         self._voice = self._sign = self._until = self._doubted = self._dry = 0
         """Samples at which there was a voice last, and a sign from below; to which is waited; of the last echo that may
         be heard, and up to which it may be."""
@@ -171,13 +173,13 @@ class Attention:
 
     def _notice(self, woken: Woken) -> None:
         """Two words that are heard in the same sound are one call."""
-        if self.rules.mode == "button" or woken.begin < self._word:
+        if self.rules.mode == "button" or woken.begin < self._word or not self._live:
             return
         self._word, self._since = woken.at, self._now
         self._pending = self.check = woken
 
     def _hear(self, heard: Heard) -> Iterator[Event]:
-        self._now = heard.at + len(heard.samples)
+        self._now, self._live = heard.at + len(heard.samples), heard.live
         if heard.live:
             self._deaf = self._now
             self._recent.push(heard)
@@ -189,9 +191,9 @@ class Attention:
             self._voice = self._now
         if heard.doubt >= 0.5:
             self._doubted = self._now
-        yield from self._answer_calls(heard)
         if self.rules.mode == "always" and heard.live and not self.on:
             yield from self._attend("always")
+        yield from self._answer_calls(heard)
         if self.on and heard.at >= self._passed:
             yield from self._pass(heard)
 
@@ -212,8 +214,7 @@ class Attention:
         self._asked = 0
         self._wait(self.rules.patience, "patience")
         opened = not self.on
-        if self.rules.mode != "always":
-            yield from self._attend(why)
+        yield from self._attend(why)
         if not opened:
             return
         for heard in self._recent.since(woken.at - LEAD):
@@ -223,6 +224,8 @@ class Attention:
 
     def _attend(self, why: Why) -> Iterator[Event]:
         self._news = None
+        if self.rules.mode == "always":
+            why = "always"
         if not self.on:
             self._sign = self._now
         if self.why != why:
@@ -301,7 +304,7 @@ class Attention:
             if event.reason != "interrupted":
                 self._until = 0
         self._wait(self.rules.follow_up, "answered")
-        if self.rules.follow_up and self.rules.mode != "always" and not self._asked:
+        if self.rules.follow_up and not self._asked:
             self._news = "follow-up"
 
 
