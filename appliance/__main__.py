@@ -15,7 +15,7 @@ EXIT_CODES = {
     0: "it worked",
     1: "something failed that no other code names; `doctor`, `models verify`: a check failed",
     2: "the command line or a setting is wrong",
-    3: "the sound could not be read",
+    3: "the sound could not be read; `doctor`: this user is not allowed to use the sound card",
     4: "a model is missing, damaged or cannot be built",
     5: "the sound card is missing or failed",
     6: "the disk is full, read-only or failing",

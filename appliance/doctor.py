@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import shutil
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -18,10 +19,12 @@ from typing import Literal
 
 import psutil
 
-from appliance.config import Config
-from appliance.errors import DeviceFault, ModelDamaged, ModelMissing
+from appliance.config import Audio, Config, Wake, state_home
+from appliance.controls import Controls
+from appliance.errors import DeviceFault, ModelDamaged, ModelFault, ModelMissing
 from appliance.runtime.card import Shelf
-from firmware import device
+from firmware import cards, device, preflight, speex
+from firmware.apm import Apm
 
 Level = Literal["ok", "warn", "fail"]
 NEED_MB = 850
@@ -30,7 +33,10 @@ SPARE_DISK_MB = 2_000
 """What building the default pack takes: the sources, the artefacts, and one of them twice."""
 HONEST_FSYNC_US = 30
 """No flash or disk reaches its medium faster; a sync that returns sooner was answered by a cache."""
-LIBRARIES = ("numpy", "onnxruntime", "onnx", "gguf", "tokenizers", "jinja2", "llguidance", "unicode-rbnf", "rich")
+LIBRARIES = (
+    *("numpy", "onnxruntime", "onnx", "gguf", "tokenizers", "jinja2", "llguidance", "unicode-rbnf", "rich"),
+    *("livekit", "pymicro-features"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +51,12 @@ class Finding:
 
 def examine(config: Config, shelf: Shelf) -> Iterator[Finding]:
     """Runs every check in turn."""
-    for check in (python, processor, cores, memory, load, clock, libraries, sound):
+    for check in (python, processor, cores, memory, load, clock, libraries):
         yield from check()
+    yield from sound(config)
+    yield from muted(state_home())
     yield from models(shelf)
+    yield from wake_words(config.wake, shelf)
     yield from disk(config.models.cache)
 
 
@@ -174,37 +183,6 @@ def libraries() -> Iterator[Finding]:
         yield Finding("libraries", "ok", ", ".join(found))
 
 
-def sound(patience: float = 10.0) -> Iterator[Finding]:
-    """Lists the devices in a thread of its own: a sick sound server must not hang the doctor."""
-    answer: list[list[device.Port] | DeviceFault] = []
-
-    def ask() -> None:
-        try:
-            answer.append(device.ports())
-        except DeviceFault as fault:
-            answer.append(fault)
-
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(patience)
-    if not answer:
-        fix = "restart the sound server: systemctl --user restart pipewire pipewire-pulse (or pulseaudio)"
-        yield Finding("live audio", "warn", f"PortAudio did not answer within {patience:.0f} s", fix)
-        return
-    found = answer[0]
-    if isinstance(found, DeviceFault):
-        fix = "as root: apt-get install portaudio19-dev gcc python3-dev; then ./just audio"
-        yield Finding("live audio", "warn", f"left out, everything else works: {found.message}", fix)
-        return
-    captures = [port.id for port in found if port.capture]
-    playbacks = [port.id for port in found if port.playback]
-    for what, ids in (("microphone", captures), ("loudspeaker", playbacks)):
-        if ids:
-            yield Finding(what, "ok", ", ".join(ids))
-        else:
-            yield Finding(what, "warn", "none: live audio is left out, everything else works", "plug one in (USB)")
-
-
 def models(shelf: Shelf) -> Iterator[Finding]:
     for fault in shelf.faults():
         yield Finding("manifest", "fail", fault.message, fault.fix or "correct that manifest")
@@ -220,6 +198,116 @@ def models(shelf: Shelf) -> Iterator[Finding]:
             yield Finding(f"model {card.id}", "fail", fault.message, fix)
         else:
             yield Finding(f"model {card.id}", "ok", f"built: {card.summary}")
+
+
+# --- sound -------------------------------------------------------------------------------------------------------
+
+
+def sound(config: Config, system: preflight.System | None = None) -> Iterator[Finding]:
+    """What keeps this user from live sound, or which devices there are; and whether the echo is cancelled."""
+    found = preflight.obstacles(system or preflight.system())
+    for obstacle in found:
+        check, level = ("sound permission", "fail") if obstacle.barred else ("live audio", "warn")
+        yield Finding(check, level if obstacle.severe else "warn", obstacle.found, obstacle.fix)  # type: ignore[arg-type]
+    if any(obstacle.severe for obstacle in found):
+        yield from echo(config.audio, "")
+    else:
+        yield from devices(config.audio)
+
+
+def devices(audio: Audio, patience: float = 10.0) -> Iterator[Finding]:
+    """Lists them in a thread of its own: a sick sound server must not hang the doctor."""
+    answer: list[list[device.Port] | DeviceFault] = []
+
+    def ask() -> None:
+        try:
+            answer.append(device.ports())
+        except DeviceFault as fault:
+            answer.append(fault)
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(patience)
+    if not answer:
+        fix = "restart the sound server: systemctl --user restart pipewire pipewire-pulse (or pulseaudio)"
+        yield Finding("live audio", "warn", f"PortAudio did not answer within {patience:.0f} s", fix)
+    elif isinstance(answer[0], DeviceFault):
+        yield Finding("live audio", "warn", f"left out, everything else works: {answer[0].message}", answer[0].fix)
+    else:
+        yield from _chosen(audio, answer[0])
+
+
+def _chosen(audio: Audio, found: list[device.Port]) -> Iterator[Finding]:
+    """The devices of each kind, the one that the settings choose in front."""
+    chosen: list[device.Port] = []
+    wanted: tuple[tuple[str, str, device.Direction], ...] = (
+        ("microphone", audio.input, "capture"),
+        ("loudspeaker", audio.output, "playback"),
+    )
+    for what, name, direction in wanted:
+        try:
+            port = device.choose(found, name, direction)
+        except DeviceFault as fault:
+            yield Finding(what, "warn", fault.message, fault.fix)
+            continue
+        chosen.append(port)
+        others = [other.id for other in found if other.channels(direction) and other is not port]
+        yield Finding(what, "ok", ", ".join([f"{port.id} (this one is used)", *others]))
+    yield from echo(audio, cards.cancels_echo(chosen[0].node, chosen[1].node) if len(chosen) == 2 else "")
+
+
+def echo(audio: Audio, by_the_card: str) -> Iterator[Finding]:
+    """Which canceller works; `by_the_card` says why none of ours is needed."""
+    chosen, warning = cards.one_canceller(audio.echo, by_the_card)
+    if warning:
+        yield Finding("echo", "warn", warning, 'set [audio] echo = "auto"')
+    elif by_the_card:
+        yield Finding("echo", "ok", by_the_card)
+    load: dict[str, Callable[[], object]] = {"webrtc": lambda: Apm(echo=True), "speex": _speex}
+    for name, start in load.items():
+        try:
+            start()
+        except DeviceFault as fault:
+            level: Level = "warn" if name == chosen else "ok"
+            note = "not there, and not needed" if level == "ok" else "not there: the user cannot speak over an answer"
+            yield Finding(f"echo {name}", level, f"{note} ({fault.message})", fault.fix)
+        else:
+            yield Finding(f"echo {name}", "ok", "works" + ", and is used" * (name == chosen))
+
+
+def _speex() -> None:
+    speex.Canceller().close()
+
+
+def wake_words(wake: Wake, shelf: Shelf) -> Iterator[Finding]:
+    """What it takes to hear them; nothing is needed where a button wakes the box."""
+    if wake.mode != "word":
+        yield Finding("wake words", "ok", f'none are listened for: [wake] mode is "{wake.mode}"')
+        return
+    runtimes = [name for name in ("ai_edge_litert", "tflite_runtime") if importlib.util.find_spec(name)]
+    if not runtimes:
+        fix = f"{sys.executable} -m pip install ai-edge-litert"
+        yield Finding("wake words", "fail", "there is no TensorFlow Lite to run them", fix)
+        return
+    missing = []
+    for word in wake.words:
+        try:
+            shelf.built(f"wake-{word}")
+        except ModelFault as fault:
+            missing.append(word)
+            yield Finding(f"wake word {word}", "fail", fault.message, fault.fix or "correct [wake] words")
+    if not missing:
+        yield Finding("wake words", "ok", f"{', '.join(wake.words)}, on {runtimes[0]}")
+
+
+def muted(folder: Path) -> Iterator[Finding]:
+    controls = Controls(folder)
+    if controls.doubt:
+        yield Finding("muted", "warn", f"muted, since {controls.path} is damaged: {controls.doubt}", "parley mute off")
+    elif controls.muted:
+        yield Finding("muted", "warn", "the microphone is closed", "parley mute off")
+    else:
+        yield Finding("muted", "ok", "no")
 
 
 # --- disk --------------------------------------------------------------------------------------------------------

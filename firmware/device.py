@@ -115,8 +115,8 @@ class Device:
         self._pyaudio, self._library = _start()
         try:
             found = _ports(self._library)
-            self.source = NO_PORT if capture is None else _choose(found, capture, "capture")
-            self.sink = _choose(found, playback, "playback")
+            self.source = NO_PORT if capture is None else choose(found, capture, "capture")
+            self.sink = choose(found, playback, "playback")
             output, rate, self._outputs = self._open(self.sink, "playback", self._give)
             self.capture_rate, self._inputs, self._period = rate, 1, rate // _PERIODS["playback"]
             if self.source is not NO_PORT:
@@ -324,7 +324,8 @@ def _identity(host: str, name: str) -> str:
     return f"{host}:" + re.sub(r" *[(]hw:[0-9]+,([0-9]+)[)]", r",\1", name)
 
 
-def _choose(found: list[Port], wanted: str, direction: Direction) -> Port:
+def choose(found: list[Port], wanted: str, direction: Direction) -> Port:
+    """The port that is called `wanted`, or a part of it; empty takes the default. Raises DeviceFault."""
     able = [port for port in found if port.channels(direction) > 0]
     what = "microphone" if direction == "capture" else "loudspeaker"
     if not able:

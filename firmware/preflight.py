@@ -26,11 +26,13 @@ Server = Literal["answers", "cookie", "denied", "refused", "absent"]
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """`severe` is what leaves no sound at all; the rest makes it worse."""
+    """`severe` is what leaves no sound at all; the rest makes it worse. `barred`: there is sound, but this user is denied
+    it."""
 
     found: str
     fix: str
     severe: bool = True
+    barred: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +84,11 @@ def _cards(system: System) -> Iterator[Obstacle]:
     if system.uid and not system.usable and group not in system.groups:
         found = f"{system.user} is not in the group {group}"
         if system.container:
-            yield Obstacle(found, f"start the container with --group-add {group}")
+            yield Obstacle(found, f"start the container with --group-add {group}", barred=True)
         elif group in system.assigned:
-            yield Obstacle(f"{found} until the next login", "log out and in again, or restart the service")
+            yield Obstacle(f"{found} until the next login", "log out and in again, or restart the service", barred=True)
         else:
-            yield Obstacle(found, f"sudo usermod -aG {group} {system.user}, then log out and in again")
+            yield Obstacle(found, f"sudo usermod -aG {group} {system.user}, then log out and in again", barred=True)
     if not system.devices and system.container:
         yield Obstacle("/dev/snd is missing in this container", "start the container with --device /dev/snd")
     elif not system.devices or not system.cards:
@@ -99,11 +101,13 @@ def _server(system: System) -> Iterator[Obstacle]:
             yield Obstacle(
                 "the sound server denies access: its cookie is another one",
                 "copy ~/.config/pulse/cookie of the user who runs the server to the same place here, mode 600",
+                barred=True,
             )
         case "denied":
             yield Obstacle(
                 f"{system.user} may not use the sound server's socket",
                 "run Parley as the user who runs the sound server, or set PULSE_SERVER to a socket open to both",
+                barred=True,
             )
         case "refused":
             yield Obstacle(

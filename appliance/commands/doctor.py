@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from appliance.commands.console import command, console, escape, print_json
 from appliance.config import Config
+from appliance.errors import AudioFault
+
+if TYPE_CHECKING:
+    from appliance.doctor import Finding
 
 MARKS = {"ok": "[green]ok  [/]", "warn": "[yellow]warn[/]", "fail": "[red]FAIL[/]"}
 
@@ -17,7 +21,7 @@ def add(commands: Any, everywhere: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, config: Config) -> int:
-    """Returns 1 when a check failed; warnings do not count."""
+    """Returns 1 when a check failed, 3 when this user may not use the sound card; warnings do not count."""
     from appliance.commands.shelf import open_shelf
     from appliance.doctor import examine
 
@@ -25,11 +29,16 @@ def run(args: argparse.Namespace, config: Config) -> int:
     if args.json:
         found = list(findings)
         print_json({"healthy": all(f.level != "fail" for f in found), "findings": [asdict(f) for f in found]})
-        return int(any(f.level == "fail" for f in found))
-    out, failed = console(), False
+        return _code(found)
+    out, found = console(), []
     for finding in findings:
-        failed |= finding.level == "fail"
+        found.append(finding)
         out.print(f"{MARKS[finding.level]} {finding.check:24} {escape(finding.found)}")
         if finding.fix and finding.level != "ok":
             out.print(f"     {'':24} [bold]fix:[/] {escape(finding.fix)}")
-    return int(failed)
+    return _code(found)
+
+
+def _code(findings: list[Finding]) -> int:
+    failed = {finding.check for finding in findings if finding.level == "fail"}
+    return AudioFault.code if "sound permission" in failed else int(bool(failed))
