@@ -53,7 +53,7 @@ def word(end: int, name: str = "okay-nabu", length: int = RATE // 2) -> Woken:
 
 
 class Box:
-    """Attention with a clock: sound comes in frames, wake words are confirmed at once unless `judged` says otherwise."""
+    """Attention with a clock. Sound comes in frames; with `judged` wake words are confirmed at once."""
 
     def __init__(self, rules: AttendRules = RULES, judged: bool = True) -> None:
         self.attention = Attention(rules)
@@ -456,7 +456,7 @@ def test_whatever_happens_sound_passes_once_in_order_and_only_while_it_attends(m
     rules = AttendRules(mode=mode, patience_s=1.0, follow_up_s=0.5, stall_s=5.0)
     box = Box(rules, judged)
     play(box, script)
-    on, last = False, -1
+    on, last, opened = False, -1, False
     for event in box.seen:
         if isinstance(event, Attending):
             on = event.on
