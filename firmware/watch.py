@@ -110,15 +110,16 @@ class Watch:
 
     def __init__(self) -> None:
         self._zeros = 0
-        self._clock: int | None = None
-        self._stalled = 0
+        self._clock = -1
+        self._now = 0.0
+        self._stalled = 0.0
         self._pace = _Pace()
 
     def step(self, frame: Frame, clock: int, before: float, now: float) -> Trouble | None:
         """`clock` is the mixer's; `before` and `now` are when the wait for the frame began and ended, in seconds."""
-        self._stalled = self._stalled + FRAME if clock == self._clock else 0
-        self._clock = clock
-        if self._stalled >= LATE * RATE:
+        self._stalled = self._stalled + min(now - self._now, STEP) if clock == self._clock else 0.0
+        self._clock, self._now = clock, now
+        if self._stalled >= LATE:
             return STALLED
         if not frame.live:
             return None

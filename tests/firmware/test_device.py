@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import functools
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +22,9 @@ from firmware import device as device_module
 from firmware import watch
 from firmware.device import Device, ports
 from firmware.fault import DeviceFault
-from firmware.frame import FRAME, RATE, Frame, Pcm
+from firmware.frame import FRAME, RATE, Frame, Pcm, Recovered
+from firmware.keeper import Keeper
+from firmware.mixer import Mixer
 
 LISTED = device_module._ports
 
@@ -37,6 +41,7 @@ pcm.!default { type pulse }
 ctl.!default { type pulse }
 pcm.mic { type pulse device mic hint { show on description "mic" } }
 pcm.spk { type pulse device spk hint { show on description "spk" } }
+pcm.usb { type pulse device usb.monitor hint { show on description "usb" } }
 """
 
 
@@ -67,6 +72,10 @@ class Server:
             time.sleep(0.1)
         self.stop()
         pytest.skip(f"pulseaudio does not start: {(self.folder / 'log').read_text()[-500:]}")
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
 
     def stop(self) -> None:
         if self.process is not None:
@@ -233,6 +242,138 @@ def test_a_server_that_dies_is_noticed_and_the_next_one_is_used(server: Server) 
     device = Device(capture="ALSA:mic", playback="ALSA:spk", at=last.at + FRAME)
     assert next(device.frames()).at == last.at + FRAME
     device.close()
+
+
+class Kept:
+    """A keeper on the noise at `usb`, and what it notes; `at` is the sample that it has come to."""
+
+    def __init__(self) -> None:
+        def open(at: int, mixer: Mixer, *, listen: bool = True) -> Device:
+            return Device(capture="ALSA:usb" if listen else None, playback="ALSA:spk", at=at, mixer=mixer)
+
+        self.keeper = Keeper(open, Mixer())
+        self.frames = self.keeper.frames()
+        self.at = 0
+
+    def until(self, done: Callable[[Frame], object], seconds: float = 12.0) -> Frame:
+        for frame in self.frames:
+            assert frame.at == self.at
+            self.at += FRAME * (1 + frame.overruns)
+            if done(frame):
+                return frame
+            seconds -= FRAME / RATE
+            assert seconds > 0, self.keeper.trouble
+        raise AssertionError("it ended")
+
+    def outage(self, begin: Callable[[], object], end: Callable[[], object]) -> tuple[str, float, str, float]:
+        """The troubles noted, and the seconds of sound until they were: from `begin`, and from `end`."""
+        self.until(lambda frame: frame.live and frame.samples.any())
+        begin()
+        began = self.at
+        trouble = self.until(lambda frame: frame.notes)
+        self.pass_time(0.5)
+        end()
+        self.pass_time(0.0)
+        ended = self.at
+        over = self.until(lambda frame: frame.notes)
+        kinds = trouble.notes[0].kind, over.notes[0].kind  # type: ignore[union-attr]
+        assert isinstance(over.notes[0], Recovered)
+        return kinds[0], (trouble.at - began) / RATE, kinds[1], (over.at - ended) / RATE
+
+    def pass_time(self, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self.until(lambda frame: time.monotonic() >= end)
+
+
+def pactl(*command: str) -> str:
+    return subprocess.run(["pactl", *command], check=True, capture_output=True, text=True).stdout.strip()
+
+
+class Noise:
+    """A source `usb.monitor` that hisses, for as long as it is plugged in."""
+
+    def plug(self) -> None:
+        self.module = pactl("load-module", "module-null-sink", "sink_name=usb", "rate=48000", "channels=1")
+        command = ["pacat", "-d", "usb", "--latency-msec=20", "/dev/urandom"]
+        self.player = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+
+    def unplug(self) -> None:
+        self.end()
+        pactl("unload-module", self.module)
+
+    def end(self) -> None:
+        self.player.kill()
+        self.player.wait()
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+@thrice
+def test_each_trouble_of_a_real_server_has_its_name_and_ends(server: Server) -> None:
+    """Noticed within 2 s and over within 3, in one process; frames go on all the while."""
+    threads = threading.active_count()
+    noise = Noise()
+    noise.plug()
+
+    def stop() -> None:
+        server.stop()
+        noise.end()
+
+    def start() -> None:
+        server.start()
+        noise.plug()
+
+    kept = Kept()
+    try:
+        outages = [
+            kept.outage(noise.unplug, noise.plug),
+            kept.outage(
+                lambda: pactl("set-source-mute", "usb.monitor", "1"),
+                lambda: pactl("set-source-mute", "usb.monitor", "0"),
+            ),
+            kept.outage(lambda: server.signal(signal.SIGSTOP), lambda: server.signal(signal.SIGCONT)),
+            kept.outage(stop, start),
+        ]
+    finally:
+        kept.keeper.close()
+        noise.end()
+    for (kind, noticed, over, back), expected in zip(outages, ("moved", "silence", "frozen", "server"), strict=True):
+        assert (kind, over) == (expected, expected)
+        assert noticed <= 2.0
+        assert back <= 3.0
+    assert threading.active_count() == threads
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+@thrice
+def test_the_echo_stays_where_it_is(server: Server) -> None:
+    """What the canceller needs: between the far end and its echo lies the same delay all the time, to a few samples."""
+    noise = np.random.default_rng(0).normal(0, 3000, 4 * RATE).astype(np.int16)
+    with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
+        device.mixer.player("speech", capacity=10.0).play(noise, RATE)
+        frames = take(device, 400)
+    near = np.concatenate([frame.samples for frame in frames]).astype(float)
+    far = np.concatenate([frame.far for frame in frames]).astype(float)
+    assert abs(len(near) - len(far)) < 0.2 * RATE
+    lags = [delay(near, far, second * RATE) for second in (1, 2)]
+    assert 0.06 * RATE < lags[0] < 0.4 * RATE
+    assert abs(lags[1] - lags[0]) <= 4
+
+
+def delay(near: np.ndarray[Any, Any], far: np.ndarray[Any, Any], at: int) -> int:
+    """By how many samples half a second of the far end comes later in the near end."""
+    piece = far[at : at + RATE // 2]
+    return int(np.argmax(np.correlate(near[at : at + RATE], piece)))
+
+
+@pytest.mark.parametrize("server", [48_000], indirect=True)
+def test_a_canceller_of_the_server_is_recognised(server: Server) -> None:
+    """C74: two cancellers undo one another."""
+    with opened(capture="ALSA:mic", playback="ALSA:spk") as device:
+        assert device.cancels_echo == ""
+    master = ("source_master=mic", "sink_master=spk", "source_name=usb.monitor", "rate=48000")
+    pactl("load-module", "module-echo-cancel", "aec_method=speex", *master)
+    with opened(capture="ALSA:usb", playback="ALSA:spk") as device:
+        assert device.cancels_echo == "usb.monitor is an echo canceller of the sound server"
 
 
 @pytest.mark.parametrize("server", [48_000], indirect=True)
