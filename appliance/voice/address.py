@@ -12,23 +12,23 @@ from appliance.stream import Events, Stage
 ALONE = "wake word"
 """Why a turn that held nothing but the wake word is NoSpeech."""
 
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:['’.][^\W_]+)*")
 _BREAK = re.compile(r"\s*(?:[^\w\s\"'“‘(]|$)")
+_RUN = re.compile(r"(.)\1+")
 _BETWEEN = re.compile(r"[^\w\"'“‘(]*")
 
 _SOUNDS = tuple(
     (re.compile(pattern), sound)
     for pattern, sound in (
-        (r"\bok\b", "okay"),
-        (r"\W|_", ""),
+        (r"^o\W*k$", "okay"),
         (r"ph", "f"),
         (r"c(?=[eiy])|z", "s"),
         (r"ck|[cq]", "k"),
         (r"x", "ks"),
+        (r"uy", "ai"),
         (r"oo|ou|ew|ue", "u"),
         (r"(?<=[aeiou])[wyh]+", ""),
         (r"[aeioy]+", "a"),
-        (r"(.)\1+", r"\1"),
     )
 )
 """From spelling to what can be told apart in a name that no recogniser knows: consonants, "u", and all other vowels."""
@@ -55,15 +55,15 @@ def _whole(text: str, phrase: str) -> int:
     """How many characters a phrase takes at the beginning of the text, with what separates it from the rest; 0 if it is
     not there. It must sound the same; but for one sound if it has as many words, or a break behind it."""
     wanted, count = _sound(phrase), len(_WORD.findall(phrase))
-    taken = 0
-    for number, word in enumerate(_WORD.finditer(text), start=1):
-        if number > count + 1:
-            break
+    like = 0
+    for number, word in zip(range(1, count + 2), _WORD.finditer(text), strict=False):
         said = _sound(text[: word.end()])
-        like = count > 1 and (number == count or (number > count and _BREAK.match(text, word.end())))
-        if said == wanted or (like and _one_apart(said, wanted)):
-            taken = word.end()
-    return _behind(text, taken) if taken else 0
+        if said == wanted:
+            return _behind(text, word.end())
+        alike = count > 1 and (number == count or (number > count and _BREAK.match(text, word.end())))
+        if alike and _one_apart(said, wanted):
+            like = _behind(text, word.end())
+    return like
 
 
 def _half(text: str, phrase: str) -> int:
@@ -82,10 +82,13 @@ def _behind(text: str, end: int) -> int:
 
 
 def _sound(text: str) -> str:
-    text = text.lower()
+    return _RUN.sub(r"\1", "".join(_word_sound(word) for word in _WORD.findall(text.lower())))
+
+
+def _word_sound(word: str) -> str:
     for pattern, sound in _SOUNDS:
-        text = pattern.sub(sound, text)
-    return text
+        word = pattern.sub(sound, word)
+    return word
 
 
 def _one_apart(one: str, other: str) -> bool:
