@@ -170,7 +170,8 @@ class Played(Event):
 
 @dataclass(frozen=True, slots=True)
 class Held(Event):
-    """The answer fell silent because somebody seems to speak over it (`on`), or goes on since that was nothing."""
+    """The answer fell silent because somebody seems to speak over it (`on`); not any more, since that was nothing and it
+    goes on, or since it was left."""
 
     on: bool
 

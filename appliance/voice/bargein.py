@@ -121,16 +121,17 @@ class Floor:
     """Who may speak: holds the player of an answer when a voice comes, and lets it go on when that was nothing.
 
     `hear` is fed with every frame, and says whether the answer fell silent or goes on; `left` is called when an answer
-    was left.
+    was left. `held` is the sample at which it fell silent, or -1; `now` the end of the last frame.
     """
 
     def __init__(self, player: Player, rules: InterruptRules) -> None:
         self._player = player
         self._rules = rules
         self._evidence = Evidence(rules)
-        self._held = self._settled = -1
+        self.held = self._settled = -1
         self._silence = 0
         self._armed = True
+        self._echoes = False
         self._sounded = self._doubted = -1
         self.now = 0
 
@@ -142,21 +143,23 @@ class Floor:
         sounding = self._player.pending > 0 and not self._player.held
         if sounding:
             self._sounded = self.now
+        self._echoes = self._echoes and self._player.pending > 0
         if heard.doubt > 0:
             self._doubted = self.now
         sure = self._evidence.push(heard.speech, size, heard.doubt)
-        if self._held >= 0:
+        if self.held >= 0:
             return self._wait(heard)
-        if sounding and sure and self._armed:
+        if sounding and sure and self._armed and not self._echoes:
             self._player.hold()
-            self._held = self.now
+            self.held = self.now
             return Held(self.now, heard.turn, True)
         return None
 
-    def settle(self, hold: int) -> None:
-        """What was said over the answer was nothing: the hold that began at sample `hold` ends as soon as it is
-        quiet."""
+    def settle(self, hold: int, *, echo: bool = False) -> None:
+        """What was said over the answer was nothing: the hold that began at sample `hold` ends as soon as it is quiet.
+        Where it was an `echo` of the answer, no voice holds the rest of it: the answer would stutter."""
         self._settled = hold
+        self._echoes = echo or self._echoes
 
     def sounded(self, since: int) -> bool:
         """Whether an answer was heard behind sample `since`."""
@@ -168,21 +171,21 @@ class Floor:
 
     def left(self) -> None:
         """The answer was left: whoever speaks now has the floor, and what comes next is not held by the same voice."""
-        self._held = -1
+        self.held = -1
         self._armed = False
         self._evidence.reset()
         self._player.resume()
 
     def release(self) -> Held | None:
         """The answer goes on, whatever is heard; the voice that goes on does not hold it again."""
-        if self._held < 0:
+        if self.held < 0:
             return None
         self.left()
         return Held(self.now, 0, False)
 
     def _wait(self, heard: Heard) -> Held | None:
-        time = self.now - self._held
-        decided = self._settled == self._held or time >= self._rules.decide_ms * RATE // 1000
+        time = self.now - self.held
+        decided = self._settled == self.held or time >= self._rules.decide_ms * RATE // 1000
         quiet = self._silence >= QUIET
         return self.release() if (decided and quiet) or time >= LONGEST else None
 

@@ -36,6 +36,8 @@ class Spoken:
     words: list[str] = field(default_factory=list)
     phrase: str = ""
     """The phrase that sounds now, or sounded last; empty before the first sound."""
+    word: str = ""
+    """The word that sounds now, if any."""
 
     @property
     def text(self) -> str:
@@ -88,6 +90,7 @@ class Ledger:
                     words.append(text)
                 case "end":
                     self._spoken.end(text)
+        self._spoken.word = self._due[0][2] if self._due and self._due[0][1] == "word" else ""
         return tuple(words)
 
 

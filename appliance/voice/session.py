@@ -138,10 +138,12 @@ class _Session:
                 self._task = asyncio.create_task(self._excuse(event))
 
     async def _held(self, event: Held) -> None:
-        """Passed on as an event of the answer's turn; void where the answer has been left meanwhile."""
-        if self._saying:
+        """Passed on as an event of the answer's turn; a hold that was over before word of it came is passed over."""
+        if event.on and self._floor.held != event.at:
+            return
+        if event.on or self._hold >= 0:
             self._hold = event.at if event.on else -1
-            await self.out.put(replace(event, turn=self._answer.to.turn if self._answer else event.turn))
+            await self.out.put(replace(event, turn=self._answer.to.turn if self._answer else 0))
 
     # --- what the user said -------------------------------------------------------------------------------------------
 
@@ -169,7 +171,7 @@ class _Session:
     async def _dissolve(self, event: NoSpeech) -> None:
         """A turn was nothing: what it held goes on, or the question is answered that it seemed to continue."""
         await self.out.put(event)
-        self._floor.settle(self._hold)
+        self._floor.settle(self._hold, echo=event.why == "own voice")
         if self._unheard:
             await self._confirm(Transcript(event.at, event.turn, "", 1.0))
         elif self._answers(event.turn):
@@ -179,7 +181,7 @@ class _Session:
         began = self._began.at if self._began.turn == turn else self._floor.now
         over = None
         if turn != self._took and (self._floor.sounded(began) or (self._sounds and not self._answers(turn))):
-            said = [word for until, word in self._said if until > began - LATELY]
+            said = [*(word for until, word in self._said if until > began - LATELY), self._spoken.word]
             asked = self._spoken.phrase.rstrip(" \"'”’)").endswith("?")
             over = Over(said, self._floor.doubted(began), asked)
         return self._judge(text, over)
@@ -220,6 +222,7 @@ class _Session:
         try:
             async with self._answering.open(answer) as events:
                 await self._tell(events)
+            await answer.confirmed.wait()
         except Fault as error:
             await answer.confirmed.wait()
             failure = failed(at, turn, "answer", error)
@@ -248,6 +251,9 @@ class _Session:
         self._floor.left()
         if answer and answer.confirmed.is_set():
             await self._close(answer, "interrupted")
+        if self._hold >= 0:
+            self._hold = -1
+            await self.out.put(Held(self._floor.now, answer.to.turn if answer else 0, False))
 
     async def abandon(self) -> None:
         """Leaves without a word: nobody listens any more."""

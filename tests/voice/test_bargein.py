@@ -146,6 +146,20 @@ def test_what_was_nothing_lets_the_answer_go_on_as_soon_as_it_is_quiet():
     assert not box.player.held
 
 
+def test_an_answer_that_was_held_by_its_own_echo_does_not_stutter():
+    box = Box(seconds=3.0)
+    box.pass_(0.3, speech=0.9)
+    box.floor.settle(box.told[0].at, echo=True)
+    box.pass_(0.3)
+    box.pass_(3.0, speech=0.9)
+    assert [held.on for held in box.told] == [True, False]
+    assert box.player.pending == 0
+    box.pass_(0.3)
+    box.say(1.0)
+    box.pass_(0.3, speech=0.9)
+    assert box.player.held
+
+
 def test_a_verdict_on_an_older_hold_does_not_end_this_one():
     box = Box()
     box.pass_(0.3, speech=0.9)

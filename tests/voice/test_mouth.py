@@ -158,9 +158,9 @@ def test_the_phrase_that_sounds_is_known():
     ledger.heard(100)
     assert spoken.phrase == ""
     ledger.heard(101)
-    assert spoken.phrase == " Hello."
+    assert (spoken.phrase, spoken.word) == (" Hello.", "a")
     ledger.heard(100 + RATE)
     assert spoken.phrase == " Hello."
     ledger.heard(100 + RATE + 1)
-    assert spoken.phrase == " And you?"
+    assert (spoken.phrase, spoken.word) == (" And you?", "a")
     assert spoken.text == "Hello."
