@@ -464,8 +464,8 @@ def test_whatever_happens_sound_passes_once_in_order_and_only_while_it_attends(m
             assert on
             assert event.at >= last
             assert last < 0 or opened or event.at == last
-            last = event.at + FRAME
-        opened = isinstance(event, Attending)
+            last, opened = event.at + FRAME, False
+        opened = opened or isinstance(event, Attending)
     assert on == box.attention.on
     # and then it comes to rest, and wakes again
     box.below(*(below("complete", turn) for turn in range(1, 6)))
