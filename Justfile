@@ -13,7 +13,7 @@ default:
 setup:
     @{{python}} build/setup.py
 
-# try again what setup had to leave out (live audio needs PortAudio)
+# try again what setup had to leave out (live audio needs PortAudio, the echo canceller speex libspeexdsp)
 audio:
     @{{python}} build/setup.py --again
 

@@ -24,7 +24,18 @@ PEERS = (
     ("piper-tts", "GPL-3.0-or-later"),
 )
 """Installed by `bench-setup` into an environment of their own, to measure against; no part of Parley."""
+CARRIED = (
+    (
+        "livekit",
+        "liblivekit_ffi.so: WebRTC (BSD-3-Clause) and what it is built from, among it decoders of FFmpeg "
+        "(LGPL-2.1-or-later), linked in; all texts: livekit/rtc/resources/LICENSE.md",
+    ),
+    ("speexdsp", "links with the system's libspeexdsp (BSD-3-Clause)"),
+    ("pyaudio", "links with the system's PortAudio (MIT)"),
+)
+"""Native code inside a package, or beside it, that its metadata does not speak of and that matters."""
 SHORT = {
+    "Apache": "Apache-2.0",
     "BSD License": "BSD",
     "MIT License": "MIT",
     "Apache Software License": "Apache-2.0",
@@ -69,7 +80,7 @@ def licence(name: str) -> str:
     try:
         meta = metadata.metadata(name)
     except metadata.PackageNotFoundError:
-        return {"pyaudio": "MIT"}.get(name, "not installed here")
+        return {"pyaudio": "MIT", "speexdsp": "BSD"}.get(name, "not installed here")
     if expression := meta.get_all("License-Expression"):
         return str(expression[0])
     classifiers = [c.rpartition(" :: ")[2] for c in meta.get_all("Classifier") or [] if c.startswith("License ::")]
@@ -77,12 +88,13 @@ def licence(name: str) -> str:
     if classifiers:
         return " OR ".join(SHORT.get(c, c) for c in classifiers)
     words = (meta.get_all("License") or ["see the package"])[0]
-    return str(words).strip().splitlines()[0]
+    first = str(words).strip().splitlines()[0]
+    return SHORT.get(first, first)
 
 
 def shipped() -> Iterator[tuple[str, str]]:
     """Every library that an installed Parley uses, live audio included."""
-    for name in closure([*project(), *project("audio")]):
+    for name in closure([*project(), *project("audio"), *project("speex")]):
         yield name, licence(name)
 
 
@@ -95,7 +107,7 @@ def tools() -> Iterator[tuple[str, str]]:
 
 def direct() -> set[str]:
     """The names that have to be listed on every machine: what a library brings in differs between platforms."""
-    wanted = [Requirement(text).name.lower() for extra in ("", "audio", "dev") for text in project(extra)]
+    wanted = [Requirement(text).name.lower() for extra in ("", "audio", "speex", "dev") for text in project(extra)]
     return {*wanted, *(id for id, *_ in models())}
 
 
@@ -127,6 +139,8 @@ def render() -> str:
         table(("model", "licence", "attribution", "source"), models()),
         "## Libraries",
         table(("library", "licence"), shipped()),
+        "### Native code that they carry or link with",
+        table(("library", "what and under which licence"), CARRIED),
         "## Tools of development, not shipped",
         table(("tool", "licence"), tools()),
         "## Peers that the bench measures against, in an environment of their own, not shipped",

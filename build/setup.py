@@ -1,7 +1,7 @@
 """Installs Parley and its tools into the environment that runs this file; does nothing when nothing has changed.
 
-Standard library only: it runs before anything is installed. Live audio is the one part that may be left out: it needs
-PortAudio, which is a system library.
+Standard library only: it runs before anything is installed. Two parts may be left out, since they are compiled against
+system libraries: live audio (PortAudio), and the second of the two echo cancellers (speexdsp).
 """
 
 from __future__ import annotations
@@ -15,13 +15,52 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from ctypes.util import find_library
+from dataclasses import dataclass
 from pathlib import Path
 
 from steps import ROOT, StepFailed, Steps
 
 STAMP = Path(sys.prefix) / ".setup.json"
 PIP = [sys.executable, "-m", "pip", "install", "--no-input", "--progress-bar", "off", "--disable-pip-version-check"]
-SYSTEM_PACKAGES = ["portaudio19-dev", "gcc", "libc6-dev"]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A library that is compiled here, and may be left out. `without` says what that means. Where the system's
+    `library` is there already, it does as well."""
+
+    title: str
+    module: str
+    extra: str
+    header: str
+    tools: tuple[str, ...]
+    packages: tuple[str, ...]
+    without: str
+    library: str = ""
+
+
+PIECES = (
+    Piece(
+        title="live audio",
+        module="pyaudio",
+        extra="audio",
+        header="portaudio.h",
+        tools=("gcc",),
+        packages=("portaudio19-dev", "gcc", "libc6-dev"),
+        without="live audio is left out, everything else works",
+    ),
+    Piece(
+        title="the echo canceller speex",
+        module="speexdsp",
+        extra="speex",
+        header="speex/speex_echo.h",
+        tools=("g++", "swig"),
+        packages=("libspeexdsp-dev", "swig", "g++"),
+        without='the echo canceller "speex" is left out, "webrtc" works',
+        library="speexdsp",
+    ),
+)
 
 
 def key() -> str:
@@ -49,11 +88,11 @@ def root_prefix() -> list[str] | None:
     return None
 
 
-def can_compile_audio() -> bool:
-    include = sysconfig.get_path("include")
-    compiler = shutil.which("gcc") or shutil.which("cc")
-    headers = any((Path(place) / "portaudio.h").exists() for place in ("/usr/include", "/usr/local/include"))
-    return compiler is not None and headers and (Path(include) / "Python.h").exists()
+def can_compile(piece: Piece) -> bool:
+    headers = [Path(sysconfig.get_path("include")) / "Python.h"]
+    places = (Path("/usr/include"), Path("/usr/local/include"))
+    headers.append(next((place / piece.header for place in places if (place / piece.header).exists()), Path("none")))
+    return all(map(shutil.which, piece.tools)) and all(header.exists() for header in headers)
 
 
 def python_headers() -> list[str]:
@@ -63,27 +102,27 @@ def python_headers() -> list[str]:
     return [f"python{sys.version_info.major}.{sys.version_info.minor}-dev"]
 
 
-def install_system_libraries(steps: Steps) -> None:
+def install_system_packages(steps: Steps, piece: Piece) -> None:
     root = root_prefix()
     if root is None or shutil.which("apt-get") is None:
-        raise StepFailed("it needs PortAudio's headers and a compiler, which take root and apt to install")
-    install = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", *SYSTEM_PACKAGES]
+        raise StepFailed("a compiler and headers are missing, which take root and apt to install")
+    install = [*root, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", *piece.packages]
     install += python_headers()
     try:
-        steps.run("system libraries for live audio", install)
+        steps.run(f"system packages for {piece.title}", install)
     except StepFailed:
         steps.run("package lists", [*root, "apt-get", "update"])
-        steps.run("system libraries for live audio, again", install)
+        steps.run(f"system packages for {piece.title}, again", install)
 
 
-def install_audio(steps: Steps) -> str:
-    """Returns "" or the reason why live audio is left out."""
-    if importlib.util.find_spec("pyaudio"):
+def install_piece(steps: Steps, piece: Piece) -> str:
+    """Returns "" or the reason why it is left out."""
+    if importlib.util.find_spec(piece.module) or (piece.library and find_library(piece.library)):
         return ""
     try:
-        if not can_compile_audio():
-            install_system_libraries(steps)
-        steps.run("live audio", [*PIP, "-e", ".[audio]"])
+        if not can_compile(piece):
+            install_system_packages(steps, piece)
+        steps.run(piece.title, [*PIP, "-e", f".[{piece.extra}]"])
     except StepFailed as failed:
         return str(failed)
     return ""
@@ -108,11 +147,14 @@ def install(steps: Steps) -> int:
             file=sys.stderr,
         )
         return 1
-    reason = install_audio(steps)
-    if reason:
-        steps.note(f"live audio is left out, everything else works: {reason} (log: {steps.log})")
-        steps.note("to add it: as root `apt-get install portaudio19-dev gcc python3-dev`, then `./just audio`")
-    STAMP.write_text(json.dumps({"key": key(), "audio": reason or "installed"}))
+    reasons = {piece: reason for piece in PIECES if (reason := install_piece(steps, piece))}
+    for piece, reason in reasons.items():
+        steps.note(f"{piece.without}: {reason} (log: {steps.log})")
+    if reasons:
+        packages = " ".join(dict.fromkeys(name for piece in reasons for name in piece.packages))
+        steps.note(f"to add it: as root `apt-get install {packages} python3-dev`, then `./just audio`")
+    left_out = {piece.module: reason for piece, reason in reasons.items()}
+    STAMP.write_text(json.dumps({"key": key(), "left out": left_out}))
     return 0
 
 
