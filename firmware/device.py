@@ -134,7 +134,7 @@ class Device:
             ) from error
         source, sink = self._ask_server()
         self.cancels_echo = cancels_echo(source, sink)
-        self._attach(rate, self.mixer.latency, sink, lead_in)
+        self.mixer.lead_in(LEAD_IN[kind(sink)] if lead_in is None else lead_in)  # the sound may have begun
         self._lookout = Lookout(time.monotonic())
 
     @property

@@ -71,7 +71,7 @@ def hasty() -> Iterator[None]:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(1, 9_000), RATES, RATES, st.integers(1, 2_000), st.integers(1, 4), st.floats(0.01, 1.0))
+@given(st.integers(1, 9_000), RATES, RATES, st.integers(1, 2_000), st.integers(1, 4), st.floats(0.3, 1.0))
 def test_every_sample_reaches_the_sink(
     count: int, source: int, rate: int, period: int, pieces: int, capacity: float
 ) -> None:
@@ -197,6 +197,9 @@ def test_an_underrun_plays_silence_is_counted_once_and_the_rest_follows() -> Non
     player.drain()
     sink.take(10)
     assert sink.mixer.underruns == 1
+    player.play(loud(100), RATE)  # and one that has a gap, too
+    sink.take(10)
+    assert sink.mixer.underruns == 2
 
 
 def test_an_answer_that_begins_is_no_underrun() -> None:
