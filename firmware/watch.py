@@ -166,10 +166,10 @@ class _Pace:
     def _judge(self) -> Trouble | None:
         if len(self._bins) < BINS:
             return None
-        late = np.diff(self._bins)
-        wrong = float(late.sum()) / (BIN * (BINS - 1))
-        if abs(wrong) <= TOLERANCE or (late * np.sign(wrong) < BIN * TOLERANCE / 2).any():
+        late = np.diff(self._bins) / BIN
+        if (np.abs(late) <= TOLERANCE).any() or abs(np.sign(late).sum()) < len(late):
             return None
+        wrong = float(np.median(late))
         self._bins.clear()
         return Trouble(
             "rate",
