@@ -163,3 +163,11 @@ def test_any_text_is_taken_or_refused(text: str) -> None:
 def test_any_environment_is_taken_or_refused(name: tuple[str, str], text: str) -> None:
     said = refusal(lambda: config.load(None, {f"PARLEY_{name[0]}_{name[1]}".upper(): text}))
     assert said == "" or name[1] in said
+
+
+def test_the_readmes_settings_are_taken() -> None:
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text()
+    examples = [part.partition("```")[0] for part in text.split("```toml\n")[1:]]
+    assert examples
+    for example in examples:
+        assert config.parse(example) != config.Config()
