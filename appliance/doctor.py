@@ -21,7 +21,7 @@ import psutil
 
 from appliance.config import Audio, Config, Wake, state_home
 from appliance.controls import Controls
-from appliance.errors import DeviceFault, ModelDamaged, ModelFault, ModelMissing
+from appliance.errors import DeviceFault, ModelDamaged, ModelMissing
 from appliance.runtime.card import Shelf
 from firmware import cards, device, preflight, speex
 from firmware.apm import Apm
@@ -289,15 +289,13 @@ def wake_words(wake: Wake, shelf: Shelf) -> Iterator[Finding]:
         fix = f"{sys.executable} -m pip install ai-edge-litert"
         yield Finding("wake words", "fail", "there is no TensorFlow Lite to run them", fix)
         return
-    missing = []
-    for word in wake.words:
-        try:
-            shelf.built(f"wake-{word}")
-        except ModelFault as fault:
-            missing.append(word)
-            yield Finding(f"wake word {word}", "fail", fault.message, fault.fix or "correct [wake] words")
-    if not missing:
-        yield Finding("wake words", "ok", f"{', '.join(wake.words)}, on {runtimes[0]}")
+    from appliance.runtime.wakeword import open_words  # it needs what was just looked for
+
+    with open_words(shelf, [f"wake-{word}" for word in wake.words]) as (words, faults):
+        if words:
+            yield Finding("wake words", "ok", f"{', '.join(word.name for word in words)}, on {runtimes[0]}")
+        for fault in faults:
+            yield Finding("wake words", "fail", fault.message, fault.fix or "correct [wake] words")
 
 
 def muted(folder: Path) -> Iterator[Finding]:

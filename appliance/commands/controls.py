@@ -93,7 +93,7 @@ def _threshold(text: str) -> float | None:
 
 def _shown(given: float | None, own: float | None) -> str:
     if given is None:
-        return "not built" if own is None else f"{own:g}"
+        return "there is no such model" if own is None else f"{own:g}"
     return f"[bold]{given:g}[/]"
 
 
@@ -102,5 +102,7 @@ def _own_thresholds(config: Config) -> dict[str, float]:
     from appliance.commands.shelf import open_shelf
 
     cards = open_shelf(config).cards()
-    options = {word: cards[f"wake-{word}"].options for word in config.wake.words if f"wake-{word}" in cards}
-    return {word: float(found["threshold"]) for word, found in options.items() if "threshold" in found}
+    found = {
+        word: cards[f"wake-{word}"].options.get("threshold") for word in config.wake.words if f"wake-{word}" in cards
+    }
+    return {word: float(own) for word, own in found.items() if isinstance(own, int | float)}

@@ -120,5 +120,5 @@ def offer_live(config: Config) -> None:
         out.print("There is a sound card: `parley run` listens to you.")
         return
     if input("There is a sound card. Talk to Parley now? [y/N] ").strip().lower().startswith("y"):
-        out.print("Speak; Ctrl-C ends it.")
+        out.print("Ctrl-C ends it.")
         turn.run(argparse.Namespace(), config)

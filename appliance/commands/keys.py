@@ -14,8 +14,6 @@ from appliance.controls import Controls
 from appliance.errors import StorageFault
 from appliance.telemetry import log
 
-HINT = "Enter is the button, m and Enter closes the microphone"
-
 
 @contextmanager
 def keys(controls: Controls) -> Iterator[bool]:

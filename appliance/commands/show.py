@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from appliance.commands.console import console, escape, live_text, waterfall_lines
+from appliance.config import Wake
 from appliance.events import (
     Answered,
     Attending,
@@ -146,6 +147,13 @@ class Status:
         if self.held:
             return "[yellow]paused:[/] somebody speaks"
         return "[green]listening[/]" if self.attending else f"[dim]{escape(self.hint)}[/]"
+
+
+def hint(wake: Wake, *, keyboard: bool) -> str:
+    """How the box is called."""
+    words = " or ".join(f'"{word.replace("-", " ")}"' for word in wake.words)
+    ways = {"word": f"say {words}", "button": "press the button", "always": "speak"}[wake.mode]
+    return f"{ways}; Enter is the button, m and Enter closes the microphone" if keyboard else ways
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import pytest
 
 from appliance.commands import show
 from appliance.commands.console import waterfall_lines
+from appliance.config import Wake
 from appliance.events import (
     Answered,
     Attending,
@@ -64,6 +65,14 @@ def test_what_is_kept_is_printed_as_it_was_said(capsys: pytest.CaptureFixture[st
     assert "What is [bold] in rich?" in out
     assert "Parley  Markup." in out
     assert "think failed: too late" in out
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"), [("word", 'say "okay nabu" or "hey jarvis"'), ("button", "press the button"), ("always", "speak")]
+)
+def test_the_hint_says_how_the_box_is_called(mode: str, said: str) -> None:
+    assert show.hint(Wake(mode=mode), keyboard=False) == said
+    assert show.hint(Wake(mode=mode), keyboard=True).startswith(f"{said}; Enter is the button")
 
 
 def test_waterfall_bars_fit_and_follow_each_other() -> None:
