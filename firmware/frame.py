@@ -68,7 +68,8 @@ class Frame:
 
     `far` is what the loudspeaker took since the frame before, int16 mono [n] at RATE; n varies, since a sound card
     plays in periods of its own. `live` is False where no microphone stands behind the frame: it is muted, or the card
-    is away. `doubt` in [0, 1] is how little a voice in this frame proves while the box plays: 0 where nothing plays or
+    is away. `strict` is the same sound without any rest of echo, and without parts of a voice over it: it shows whether
+    somebody speaks, where `samples` are to be recognised; None where the two are one. `doubt` in [0, 1] is how little a voice in this frame proves while the box plays: 0 where nothing plays or
     the echo is known to be cancelled, 1 where echo may be heard as it is. `notes` is what the basement noticed.
     """
 
@@ -77,6 +78,7 @@ class Frame:
     overruns: int = 0
     far: Pcm = field(default_factory=lambda: NOTHING)
     live: bool = True
+    strict: Pcm | None = None
     doubt: float = 0.0
     notes: tuple[Note, ...] = ()
 

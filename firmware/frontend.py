@@ -72,9 +72,16 @@ class Frontend:
             self.echo.skip(frame.overruns * FRAME)
         clean = self.echo.push(frame.samples, frame.far)
         doubt = self.echo.state.doubt
-        woke = self.wake.push(clean, frame.at, far=frame.far, doubt=doubt)
+        woke = self.wake.push(clean.strict, frame.at, far=frame.far, doubt=doubt)
         self.heard += 1
-        return replace(frame, samples=clean, far=NOTHING, doubt=doubt, notes=(*self._noted(frame), *woke))
+        return Frame(
+            frame.at,
+            clean.gentle,
+            frame.overruns,
+            strict=clean.strict,
+            doubt=doubt,
+            notes=(*self._noted(frame), *woke),
+        )
 
     def _noted(self, frame: Frame) -> tuple[Note, ...]:
         """What the card noticed, and what the user changed since the last frame."""

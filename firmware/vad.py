@@ -40,7 +40,7 @@ class Vad:
 
     def push(self, frame: Frame) -> float:
         """The probability at the last window that is complete."""
-        self.windows(frame.samples)
+        self.windows(frame.samples if frame.strict is None else frame.strict)
         return self.probability
 
     def windows(self, samples: Pcm) -> list[float]:
