@@ -527,6 +527,18 @@ def test_a_device_of_another_rate_goes_on_with_the_answer(
         assert pitch(rest, second) == pytest.approx(300, abs=3)
 
 
+def test_the_counts_go_on_from_device_to_device() -> None:
+    sink = Sink()
+    player = sink.mixer.player("speech")
+    for number, rate in enumerate((48_000, 16_000, 44_100, 44_100), 1):
+        sink.mixer.attach(rate, wait=sink.take)
+        sink.period = rate // 100
+        assert player.played == pytest.approx(1_600 * (number - 1), abs=number)
+        player.play(loud(1_600), RATE)
+        player.drain()
+        assert (player.played, player.pending) == (pytest.approx(1_600 * number, abs=number), 0)
+
+
 def test_who_waits_for_room_goes_on_at_the_new_rate() -> None:
     waiting = threading.Event()
     mixer = Mixer(48_000)
