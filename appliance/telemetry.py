@@ -155,6 +155,7 @@ class Telemetry:
         """A stage that passes everything on, counts turns, failures and what befell the sound, and records each turn's
         waterfall."""
         marks: list[Mark] = []
+        held = False
         async for event in events:
             match event:
                 case Mark():
@@ -165,7 +166,13 @@ class Telemetry:
                     self.counters[f"no speech: {event.why}"] += 1
                 case Failed():
                     self.counters[f"failed: {event.stage} {event.kind}"] += 1
+                case Held(on=True):
+                    self.counters["holds"] += 1
+                    held = True
+                case Held() if held:  # and no answer has ended since: that was nothing
+                    self.counters["false holds"] += 1
                 case Answered():
+                    held = False
                     self.counters[f"answers {event.reason}"] += 1
                     waterfall = Waterfall.of(marks, event.turn)
                     self.record(waterfall)
@@ -191,8 +198,6 @@ class Telemetry:
             case Muted():
                 self.gauge("muted", event.on)
                 log("muted" if event.on else "not muted")
-            case Held(on=False):
-                self.counters["false holds"] += 1
 
 
 # --- waterfall ---------------------------------------------------------------------------------------------------

@@ -134,8 +134,6 @@ class Status:
                 return f"[green]the sound is back[/] after {event.seconds:.1f} s"
             case Held():
                 self.held = event.on
-            case Answered():
-                self.held = False
         return ""
 
     @property
@@ -173,7 +171,7 @@ def screen(turns: Turns, hint: str = "") -> Iterator[Callable[[Event], None]]:
             kept = status.on(event) or _kept(event, turn)
             if kept:
                 keep(kept)
-            picture = _picture(turns.seen.get(current), status)
+            picture = _picture(turns.seen.get(current) if current else None, status)
             if kept or picture != shown:
                 shown = picture
                 update(shown)

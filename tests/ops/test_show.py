@@ -101,9 +101,9 @@ def test_the_screen_says_what_the_box_does(monkeypatch: pytest.MonkeyPatch) -> N
         (Phrase(0, 1, "It is a box.", ""), "It is a box."),
         (Held(0, 1, True), "somebody speaks"),
         (Held(0, 1, False), "listening"),
+        (Answered(0, 1, "It is a box.", "complete"), "listening"),
         (lost, "no sound:[/] the microphone \\[usb] is gone"),
         (SoundBack(0, 0, "unplugged", 2.04), "listening"),
-        (Answered(0, 1, "It is a box.", "complete"), "listening"),
         (Partial(0, 2, "ha", ""), "ha"),
         (NoSpeech(0, 2, "silence"), "listening"),
         (Attending(0, 0, False, "patience"), "press Enter"),
@@ -115,14 +115,15 @@ def test_the_screen_says_what_the_box_does(monkeypatch: pytest.MonkeyPatch) -> N
         for event, words in expected:
             on(event)
             assert words in seen[-1], event
+            assert seen[-1].startswith("You") == (event.turn > 0 and not isinstance(event, Answered | NoSpeech)), event
             on(Mark(0, 1, "hear", "start", 1.0))
     assert len(seen) == 1 + len(expected), "it is drawn when it changes, and only then"
     assert "It is a box." not in seen[-1]
     assert [text.split("\n")[0] for text in kept] == [
+        "You     [bold]What is it?[/]",
         "[red]sound lost:[/] the microphone \\[usb] is gone",
         "[green]the sound is back[/] after 2.0 s",
-        "You     [bold]What is it?[/]",
         "[yellow]muted:[/] the microphone is closed",
         "the microphone is open again",
     ]
-    assert "fix: plug it in again" in kept[0]
+    assert "fix: plug it in again" in kept[1]

@@ -151,19 +151,30 @@ async def test_what_befalls_the_sound_is_counted_and_logged() -> None:
         *[lost, SoundBack(0, 0, "unplugged", 0.4)] * 50,
         Held(0, 1, True),
         Held(0, 1, False),
+        Held(0, 1, True),
+        Answered(0, 1, "Hi.", "interrupted"),
+        Held(0, 1, False),
         Muted(0, 0, True),
     ]
     assert [event async for event in watched.watch(feed(events))] == events
     snapshot = watched.snapshot()
     assert snapshot["counters"] == {
+        "answers interrupted": 1,
         "false holds": 1,
+        "holds": 2,
         "sound lost ms": 20_000,
         "sound lost: unplugged": 50,
         "wakes: okay-nabu": 1,
     }
     assert snapshot["gauges"] == {"muted": 1}
     lines = [json.loads(line) for line in out.getvalue().splitlines()]
-    assert [line["event"] for line in lines] == ["wake", "sound lost: unplugged", "sound back: unplugged", "muted"]
+    assert [line["event"] for line in lines] == [
+        "wake",
+        "sound lost: unplugged",
+        "sound back: unplugged",
+        "turn",
+        "muted",
+    ]
     wake, trouble = lines[:2]
     assert (wake["word"], wake["at"], wake["score"], wake["threshold"]) == ("okay-nabu", 32_000, 0.988, 0.85)
     assert (trouble["message"], trouble["fix"]) == (lost.message, lost.fix)
