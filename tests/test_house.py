@@ -32,6 +32,7 @@ DOORS = {
     "rich": ["appliance/commands/console.py"],
     "safetensors": ["models/quantized/recipes/minilm.py"],
     "speexdsp": ["firmware/speex.py"],
+    "tflite_runtime": ["appliance/runtime/tfl.py"],
     "tokenizers": ["appliance/runtime/tokenizer.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
 }

