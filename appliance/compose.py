@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, asynccontextmanager, contextmanager
@@ -10,8 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from appliance.config import Config, state_home
-from appliance.events import Phrase, Transcript
+from appliance.config import Audio, Config, state_home
+from appliance.controls import Controls
+from appliance.events import Phrase, Transcript, Woken
 from appliance.runtime import asr
 from appliance.runtime.asr import Recogniser
 from appliance.runtime.card import Shelf
@@ -25,11 +27,15 @@ from appliance.runtime.ort import OrtModel
 from appliance.runtime.phonemes import Phonemise, Phonemiser
 from appliance.runtime.tts import Voice
 from appliance.runtime.turnend import EndOfTurn
+from appliance.runtime.wakeword import open_words
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage, line
+from appliance.telemetry import Telemetry, log
+from appliance.voice.address import address
+from appliance.voice.attend import AttendRules, Attention, Verify, attend
 from appliance.voice.bargein import Floor, InterruptRules, Judge, bargein
 from appliance.voice.conversation import Conversation, Message, Role
-from appliance.voice.ears import ears, half_duplex
+from appliance.voice.ears import ears
 from appliance.voice.endpoint import EndpointRules, endpoint
 from appliance.voice.hear import HearRules, hear
 from appliance.voice.honest import honest
@@ -40,9 +46,16 @@ from appliance.voice.session import converse
 from appliance.voice.think import ThinkRules, think
 from appliance.voice.turn import Answering, once
 from appliance.voice.writer import Writer
-from firmware.frame import RATE
+from firmware.cards import one_canceller
+from firmware.device import Device
+from firmware.echo import Echo, usable
+from firmware.frame import RATE, Pcm
+from firmware.frontend import Frontend
+from firmware.keeper import Keeper
+from firmware.mixer import Mixer
 from firmware.sound import Sound
 from firmware.vad import Vad
+from firmware.wake import Wake
 
 DEPTH = 64
 """Frames between two stages of the listening line: while one recognition runs, endpointing goes on."""
@@ -133,37 +146,170 @@ class Engines:
         give_back()
 
 
+# --- the basement ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def card(engines: Engines, controls: Controls, attention: Attention, telemetry: Telemetry) -> Iterator[Frontend]:
+    """The front end on the sound card, which is opened, watched, and opened again whenever it fails."""
+    audio = engines.config.audio
+    lead_in = None if audio.lead_in_ms < 0 else audio.lead_in_ms / 1000
+
+    def open(at: int, mixer: Mixer, *, listen: bool = True) -> Device:
+        device = Device(
+            capture=audio.input if listen else None,
+            playback=audio.output,
+            at=at,
+            mixer=mixer,
+            channels=audio.channels,
+            reference=audio.reference,
+            lead_in=lead_in,
+        )
+        front.opened(device.cancels_echo)
+        log("card opened", microphone=device.source.id, loudspeaker=device.sink.id, cancels_echo=device.cancels_echo)
+        return device
+
+    keeper = Keeper(open, Mixer())
+
+    def tick() -> None:
+        controls.poll()
+        if controls.pressed():
+            attention.wake("button")
+        obey(front, controls)
+        measure(front, telemetry)
+        telemetry.gauge("card opened", keeper.opened)
+
+    with basement(engines, keeper, tick=tick, shut=keeper.mute) as front:
+        obey(front, controls)  # muted before it is opened
+        yield front
+
+
+@contextmanager
+def basement(
+    engines: Engines,
+    sound: Sound,
+    *,
+    tick: Callable[[], None] = lambda: None,
+    shut: Callable[[bool], None] = lambda on: None,
+) -> Iterator[Frontend]:
+    """The front end on any device: the canceller and the wake words that the settings name, where they can be used."""
+    audio, wake = engines.config.audio, engines.config.wake
+    ids = [f"wake-{word}" for word in wake.words] if wake.mode == "word" else []
+    with open_words(engines.shelf, ids) as (words, faults):
+        for fault in faults:
+            log("wake word", level=logging.ERROR, message=fault.message, fix=fault.fix)
+        cannot = audio.echo != "off" and usable("webrtc")[0] == "off"
+        front = Frontend(
+            sound,
+            lambda reason: canceller(audio, reason),
+            Wake(words),
+            half=audio.duplex == "half" or (audio.duplex == "auto" and cannot),
+            tick=tick,
+            shut=shut,
+        )
+        try:
+            yield front
+        finally:
+            front.close()
+
+
+def canceller(audio: Audio, reason: str) -> Echo:
+    """For a card that takes its echo away itself because of `reason` ("" if it does not)."""
+    wanted, warning = one_canceller(audio.echo, reason)
+    if warning:
+        log("two echo cancellers", level=logging.WARNING, message=warning)
+    backend, fault = usable(wanted)  # type: ignore[arg-type]  # the setting's choices
+    if fault:
+        log("echo canceller", level=logging.WARNING, message=fault.message, fix=fault.fix, instead=backend)
+    return Echo(
+        backend,
+        noise_suppression=audio.noise_suppression,
+        gain_control=audio.gain_control,
+        high_pass=audio.high_pass,
+    )
+
+
+def obey(front: Frontend, controls: Controls) -> None:
+    """Does what the user has set; in the loop's thread, or before it runs."""
+    front.mute(controls.muted)
+    for word, value in front.wake.thresholds.items():
+        wanted = controls.thresholds.get(word, front.wake.given[word])
+        if wanted != value:
+            front.wake.threshold(word, wanted)
+
+
+def measure(front: Frontend, telemetry: Telemetry) -> None:
+    state = front.echo.state
+    telemetry.gauge("echo erle db", state.erle)
+    telemetry.gauge("echo delay ms", None if state.delay is None else 1000 * state.delay)
+    telemetry.gauge("echo drift ppm", state.drift)
+    telemetry.gauge("echo converged", state.phase in ("idle", "converged"))
+    telemetry.gauge("echo clipped", state.clipped)
+    telemetry.gauge("half duplex", front.deaf)
+    telemetry.gauge("overruns", front.overruns)
+    telemetry.gauge("underruns", front.mixer.underruns)
+    telemetry.gauge("frames heard", front.heard)
+    telemetry.gauge("wake windows scored", front.wake.scored)
+
+
+# --- the line ----------------------------------------------------------------------------------------------------
+
+
 @asynccontextmanager
 async def talk(
-    engines: Engines, sound: Sound, conversation: Conversation, *watchers: Stage, duplex: str = "full"
+    engines: Engines,
+    sound: Sound,
+    conversation: Conversation,
+    *watchers: Stage,
+    attention: Attention | None = None,
 ) -> AsyncIterator[Events]:
-    """The whole voice loop on one device: what is heard and what is answered, as one stream of events. `duplex` is
-    "half" where the microphone hears the loudspeaker and nothing cancels it."""
+    """The whole voice loop on one device: what is heard and what is answered, as one stream of events. Without an
+    `attention` every voice opens a turn."""
     config = engines.config
-    with ExitStack() as stack:
-        workers = {name: Worker(name) for name in ("ears", "turn end", "hear", "aside", "think", "say", "mouth")}
-        for worker in workers.values():
-            stack.callback(worker.close)
-        stack.callback(sound.close)
-        vad = stack.enter_context(engines.detector())
+    attention = attention or Attention(AttendRules(mode="always"))
+    with workers("think", "say", "mouth") as threads:
         player = sound.mixer.player("speech")
         rules = interrupt_rules(config)
         floor = Floor(player, rules)
         answering = Answering(
-            write=writing(engines, conversation, workers["think"]),
-            voice=(say(engines.speaker, workers["say"], config.deadlines.say),),
-            mouth=lambda spoken: mouth(player, workers["mouth"], spoken),
+            write=writing(engines, conversation, threads["think"]),
+            voice=(say(engines.speaker, threads["say"], config.deadlines.say),),
+            mouth=lambda spoken: mouth(player, threads["mouth"], spoken),
         )
-        stages = (
-            bargein(floor),
-            endpoint(endpoint_rules(config), engines.turn_end, workers["turn end"]),
-            hear(engines.recogniser, workers["hear"], workers["aside"], hear_rules(config)),
-            converse(answering, conversation, floor, Judge(rules, engines.for_the_ear)),
-        )
-        frames = sound.frames() if duplex == "full" else half_duplex(sound.frames(), sound)
-        source = ears(frames, vad, workers["ears"])
-        async with line(source, *stages, *watchers, depth=DEPTH) as events:
+        session = converse(answering, conversation, floor, Judge(rules, engines.for_the_ear))
+        hearing = hears(engines, sound, session, attention.watch, *watchers, attention=attention, floor=floor)
+        async with hearing as events:
             yield events
+
+
+@asynccontextmanager
+async def hears(
+    engines: Engines, sound: Sound, *below: Stage, attention: Attention, floor: Floor
+) -> AsyncIterator[Events]:
+    """The listening line on one device, from the frame to the words, and the stages `below` it."""
+    config = engines.config
+    phrases = [word.replace("-", " ") for word in config.wake.words]
+    with workers("ears", "turn end", "hear", "aside") as threads, ExitStack() as stack:
+        stack.callback(sound.close)
+        vad = stack.enter_context(engines.detector())
+        stages: tuple[Stage, ...] = (
+            bargein(floor),
+            attend(attention, verifying(engines, threads["aside"]) if config.wake.verify else None),
+            endpoint(endpoint_rules(config), engines.turn_end, threads["turn end"]),
+            hear(engines.recogniser, threads["hear"], threads["aside"], hear_rules(config)),
+            address(phrases),
+        )
+        async with line(ears(sound.frames(), vad, threads["ears"]), *stages, *below, depth=DEPTH) as events:
+            yield events
+
+
+@contextmanager
+def workers(*names: str) -> Iterator[dict[str, Worker]]:
+    with ExitStack() as stack:
+        made = {name: Worker(name) for name in names}
+        for worker in made.values():
+            stack.callback(worker.close)
+        yield made
 
 
 async def reply(engines: Engines, conversation: Conversation, asked: str) -> AsyncIterator[str]:
@@ -199,6 +345,22 @@ def endpoint_rules(config: Config) -> EndpointRules:
         rules.complete_threshold,
         rules.cap_s,
     )
+
+
+def attend_rules(config: Config) -> AttendRules:
+    wake = config.wake
+    return AttendRules(wake.mode, wake.patience_s, wake.follow_up_s, wake.verify_ms)
+
+
+def verifying(engines: Engines, worker: Worker) -> Verify:
+    """The recogniser as a second opinion about a wake word."""
+    from appliance.voice.verify import verify
+
+    async def confirms(woken: Woken, sound: Pcm) -> bool:
+        language = engines.config.hear.language
+        return await worker.call(verify, engines.recogniser, sound, woken.word.replace("-", " "), language)
+
+    return confirms
 
 
 def interrupt_rules(config: Config) -> InterruptRules:

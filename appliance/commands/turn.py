@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Any
 from appliance.commands.console import command, print_json, progress_bars
 from appliance.commands.files import recording, text_of, write_sound
 from appliance.config import Config
-from appliance.errors import ConfigFault, DeviceFault
+from appliance.errors import ConfigFault
 
 if TYPE_CHECKING:
     from appliance.compose import Engines
     from appliance.events import Event
-    from appliance.telemetry import Telemetry
+    from appliance.stream import Stage
+    from appliance.voice.attend import Attention
     from appliance.voice.conversation import Conversation
     from firmware.frame import Pcm
     from firmware.sound import Sound
 
 RATE = 24_000
 """Samples per second of an answer that is written to a file: above the rate of every voice of the default pack."""
-REOPEN = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""Seconds to wait before a sound card that went away is tried again; the last one is repeated."""
+LATEST = 8
+"""Turns that a daemon keeps for its screen."""
 
 
 def add(commands: Any, everywhere: argparse.ArgumentParser) -> None:
@@ -45,12 +46,10 @@ def add(commands: Any, everywhere: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, config: Config) -> int:
-    """Returns when it is told to (SIGTERM). Raises DeviceFault when there is no sound card at the start."""
+    """Returns when it is told to (SIGTERM). It stays up without a sound card, says so, and works once there is one."""
     from appliance.telemetry import log, start_log
-    from firmware.device import Device
 
     start_log(config.log.level)
-    Device(capture=config.audio.input, playback=config.audio.output).close()  # no use in loading models without
     engines = load(config, quiet=not sys.stderr.isatty())
     try:
         asyncio.run(_serve(engines))
@@ -61,48 +60,44 @@ def run(args: argparse.Namespace, config: Config) -> int:
 
 async def _serve(engines: Engines) -> None:
     """One conversation for as long as the process lives; the sound card may go and come back."""
-    from appliance.commands.show import Turns, screen
-    from appliance.telemetry import Seldom, Telemetry, log
+    from appliance.commands.keys import keys
+    from appliance.commands.show import Turns, hint, screen
+    from appliance.compose import attend_rules, card
+    from appliance.config import state_home
+    from appliance.controls import Controls
+    from appliance.telemetry import Telemetry
+    from appliance.voice.attend import Attention
     from appliance.voice.conversation import Conversation
-    from firmware.device import Device
+    from appliance.voice.earcon import acknowledge
 
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    audio, conversation, telemetry, seldom = engines.config.audio, Conversation(), Telemetry(), Seldom()
-    at, failures, opened = 0, 0, False
-    with screen(Turns()) as show:
-        while True:
-            try:
-                device = Device(capture=audio.input, playback=audio.output, at=at)
-                log("listening", microphone=device.source.id, loudspeaker=device.sink.id)
-                opened, failures = True, 0
-                at = await converse(engines, device, conversation, telemetry, show, audio.duplex)
-            except DeviceFault as fault:
-                if not opened:
-                    raise
-                seldom("device", message=fault.message, fix=fault.fix)
-            await asyncio.sleep(REOPEN[min(failures, len(REOPEN) - 1)])
-            failures += 1
+    wake, telemetry = engines.config.wake, Telemetry()
+    controls, attention = Controls(state_home(), wake.words), Attention(attend_rules(engines.config))
+    with (
+        keys(controls) as keyboard,
+        screen(Turns(limit=LATEST), hint(wake, keyboard=keyboard)) as show,
+        card(engines, controls, attention, telemetry) as front,
+    ):
+        stages = (acknowledge(front.mixer.player("earcon")), telemetry.watch)
+        await converse(engines, front, Conversation(), show, *stages, attention=attention)
 
 
 async def converse(
     engines: Engines,
     sound: Sound,
     conversation: Conversation,
-    telemetry: Telemetry,
     show: Callable[[Event], object],
-    duplex: str = "full",
-) -> int:
-    """Runs the voice loop until the sound ends; returns the last sample index."""
+    *watchers: Stage,
+    attention: Attention | None = None,
+) -> None:
+    """Runs the voice loop until the sound ends."""
     from appliance.compose import talk
 
-    at = 0
-    async with talk(engines, sound, conversation, telemetry.watch, duplex=duplex) as events:
+    async with talk(engines, sound, conversation, *watchers, attention=attention) as events:
         async for event in events:
-            at = max(at, event.at)
             show(event)
-    return at
 
 
 # --- ask ---------------------------------------------------------------------------------------------------------
@@ -139,13 +134,12 @@ def play(engines: Engines, source: Pcm | Path, show: Callable[[Event], object], 
     around it."""
     import numpy as np
 
-    from appliance.telemetry import Telemetry
     from appliance.voice.conversation import Conversation
     from firmware.fake import Fake
 
     tail = engines.config.endpoint.hold_ms / 1000 + 0.5
     sound = Fake(source, tail=tail, rate=RATE, pace=1.0 if real_time else None)
-    asyncio.run(converse(engines, sound, Conversation(), Telemetry(), show))
+    asyncio.run(converse(engines, sound, Conversation(), show))
     output = sound.output()
     (loud,) = np.nonzero(output)
     return output[loud[0] : loud[-1] + 1] if len(loud) else output[:0]

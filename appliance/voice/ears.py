@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Protocol
-
-import numpy as np
 
 from appliance.events import Event, Heard, Muted, SoundBack, SoundLost, Woken
 from appliance.runtime.worker import Worker
 from appliance.stream import Events
-from firmware.frame import RATE, Frame, Muting, Note, Recovered, Trouble, Woke
-from firmware.sound import Sound
-
-ECHO_TAIL = 3 * RATE // 10
-"""Samples for which a room still sounds after the loudspeaker has stopped."""
+from firmware.frame import Frame, Muting, Note, Recovered, Trouble, Woke
 
 
 class Detector(Protocol):
     def push(self, frame: Frame) -> float: ...
 
     def reset(self) -> None: ...
-
-
-def half_duplex(frames: Iterator[Frame], sound: Sound) -> Iterator[Frame]:
-    """Silence for as long as the loudspeaker plays and the room still sounds: without echo cancellation the box would
-    answer itself. What is said over it is not heard."""
-    until = 0
-    for frame in frames:
-        if sound.mixer.pending:
-            until = frame.at + len(frame.samples) + ECHO_TAIL
-        yield replace(frame, samples=np.zeros_like(frame.samples)) if frame.at < until else frame
 
 
 def _detect(frames: Iterator[Frame], vad: Detector) -> Iterator[Event]:
