@@ -207,8 +207,10 @@ def sound(config: Config, system: preflight.System | None = None) -> Iterator[Fi
     """What keeps this user from live sound, or which devices there are; and whether the echo is cancelled."""
     found = preflight.obstacles(system or preflight.system())
     for obstacle in found:
-        check, level = ("sound permission", "fail") if obstacle.barred else ("live audio", "warn")
-        yield Finding(check, level if obstacle.severe else "warn", obstacle.found, obstacle.fix)  # type: ignore[arg-type]
+        if obstacle.barred:
+            yield Finding("sound permission", "fail", obstacle.found, obstacle.fix)
+        else:
+            yield Finding("live audio", "warn", obstacle.found, obstacle.fix)
     if any(obstacle.severe for obstacle in found):
         yield from echo(config.audio, "")
     else:
@@ -285,9 +287,11 @@ def wake_words(wake: Wake, shelf: Shelf) -> Iterator[Finding]:
         yield Finding("wake words", "ok", f'none are listened for: [wake] mode is "{wake.mode}"')
         return
     runtimes = [name for name in ("ai_edge_litert", "tflite_runtime") if importlib.util.find_spec(name)]
-    if not runtimes:
-        fix = f"{sys.executable} -m pip install ai-edge-litert"
-        yield Finding("wake words", "fail", "there is no TensorFlow Lite to run them", fix)
+    missing = [] if runtimes else ["ai-edge-litert"]
+    missing += [] if importlib.util.find_spec("pymicro_features") else ["pymicro-features"]
+    if missing:
+        fix = f"{sys.executable} -m pip install {' '.join(missing)}"
+        yield Finding("wake words", "fail", f"missing: {', '.join(missing)}", fix)
         return
     from appliance.runtime.wakeword import open_words  # it needs what was just looked for
 

@@ -164,9 +164,10 @@ def test_wake_words_need_a_runtime_and_a_model_each(tmp_path: Path, monkeypatch:
     assert [f.level for f in findings] == ["fail", "fail"]
     assert [word in f.found for word, f in zip(wake.words, findings, strict=True)] == [True, True]
     assert all(f.fix for f in findings)
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    (finding,) = doctor.wake_words(wake, empty)
-    assert "ai-edge-litert" in finding.fix
+    for there, lacking in (("", "ai-edge-litert pymicro-features"), ("tflite_runtime", "pymicro-features")):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: name == there or None)
+        (finding,) = doctor.wake_words(wake, empty)
+        assert finding.fix.endswith(f"pip install {lacking}")
     (finding,) = doctor.wake_words(config.Wake(mode="button"), empty)
     assert finding.level == "ok"
 
