@@ -83,13 +83,17 @@ class Turn:
 
 @dataclass(slots=True)
 class Turns:
-    """The turns of a conversation, by number; turn 0 is what belongs to none."""
+    """The turns of a conversation, by number; turn 0 is what belongs to none. Of more than `limit` the oldest go: a
+    daemon's conversation has no end."""
 
+    limit: int | None = None
     seen: dict[int, Turn] = field(default_factory=dict)
 
     def on(self, event: Event) -> Turn:
         turn = self.seen.setdefault(event.turn, Turn(event.turn))
         turn.on(event)
+        if self.limit is not None and len(self.seen) > self.limit:
+            del self.seen[min(self.seen)]
         return turn
 
     @property

@@ -57,6 +57,15 @@ def test_turns_gather_what_was_seen() -> None:
     assert turns.seen[3].as_dict()["failures"] == ["think: too late"]
 
 
+def test_a_daemon_remembers_its_latest_turns() -> None:
+    turns = show.Turns(limit=2)
+    for number in range(100):
+        turns.on(Transcript(0, number, "Hello.", 1.0))
+    assert list(turns.seen) == [98, 99]
+    turns.on(Mark(0, 97, "hear", "start", 1.0))
+    assert list(turns.seen) == [98, 99]
+
+
 def test_what_is_kept_is_printed_as_it_was_said(capsys: pytest.CaptureFixture[str]) -> None:
     with show.screen(show.Turns()) as on:
         for event in EVENTS:
