@@ -33,6 +33,9 @@ _PERIODS = {"capture": 100, "playback": 33}
 _RING = 200
 """Blocks of 10 ms that wait for a loop that is busy."""
 
+LOOK = 0.1
+"""Seconds between two looks at whether the card still works."""
+
 Direction = Literal["capture", "playback"]
 
 
@@ -135,7 +138,8 @@ class Device:
         source, sink = self._ask_server()
         self.cancels_echo = cancels_echo(source, sink)
         self.mixer.lead_in(LEAD_IN[kind(sink)] if lead_in is None else lead_in)  # the sound may have begun
-        self._lookout = Lookout(time.monotonic())
+        self._looked = time.monotonic()
+        self._lookout = Lookout(self._looked)
 
     @property
     def overruns(self) -> int:
@@ -148,7 +152,7 @@ class Device:
         far = Resampler(self.mixer.rate, RATE)
         held = returned = NOTHING
         losses = lost_samples = position = 0
-        at, live = self._at, self.source is not NO_PORT
+        at, live, weights = self._at, self.source is not NO_PORT, self._weights()
         while (block := self._next()) is not None:
             data, lost = block
             position += (lost + 1) * self._period
@@ -156,7 +160,7 @@ class Device:
             losses += lost
             at, lost_samples = at + lost_samples // self.capture_rate, lost_samples % self.capture_rate
             by_channel = np.frombuffer(data, np.int16).reshape(-1, self._inputs)
-            held = np.concatenate([held, to_pcm(near.push(self._average(by_channel)))])
+            held = np.concatenate([held, to_pcm(near.push(by_channel @ weights))])
             if self._reference >= 0:
                 returned = np.concatenate([returned, to_pcm(reference.push(to_wave(by_channel[:, self._reference])))])
             while len(held) >= FRAME:
@@ -197,29 +201,30 @@ class Device:
         while not self._closed:
             block = None
             with suppress(Empty):
-                block = self._blocks.get(timeout=0.1)
-            if (trouble := self._lookout.step(self._reading())) is not None and not self._closed:
-                raise DeviceFault(trouble.message, trouble.fix, trouble.kind)
+                block = self._blocks.get(timeout=LOOK)
+            now = time.monotonic()
+            if now - self._looked >= LOOK:
+                self._looked = now
+                if (trouble := self._lookout.step(self._reading(now))) is not None and not self._closed:
+                    raise DeviceFault(trouble.message, trouble.fix, trouble.kind)
             if block is not None:
                 return block
         return None
 
-    def _reading(self) -> Reading:
+    def _reading(self, now: float) -> Reading:
         alive = all(stream.is_active() for stream in list(self._streams))
         server = alive or not self._served or pulse.answers()
         place = None
         if self._observer is not None:
             server, place = server and self._observer.server, self._observer.place
-        return Reading(time.monotonic(), self._heard, alive, server, place)
+        return Reading(now, self._heard, alive, server, place)
 
-    def _average(self, by_channel: Pcm) -> Wave:
-        """[n, channels] -> [n]."""
-        if self._channels:
-            by_channel = by_channel[:, list(self._channels)]
-        elif self._reference >= 0 and self._inputs > 1:
-            by_channel = np.delete(by_channel, self._reference, axis=1)
-        mono: Wave = by_channel.mean(axis=1, dtype=np.float32) / np.float32(32768.0)
-        return mono
+    def _weights(self) -> Wave:
+        """By how much each channel counts in what is heard, float32 [channels]; the sum is 1 / 32768."""
+        chosen = self._channels or tuple(n for n in range(self._inputs) if n != self._reference or self._inputs == 1)
+        weights = np.zeros(self._inputs, np.float32)
+        weights[list(chosen)] = 1 / (32768 * len(chosen))
+        return weights
 
     def _far(self, position: int) -> Pcm:
         """What the loudspeaker had taken, at its rate, by the time that `position` samples had come; silence for what
@@ -228,7 +233,7 @@ class Device:
         while self._next_taken is not None or len(self._taken):
             if self._next_taken is None:
                 (stamp, mono), lost = self._taken.get(timeout=0.1)
-                self._next_taken = stamp, np.pad(mono, (lost * len(mono), 0))
+                self._next_taken = stamp, np.pad(mono, (lost * len(mono), 0)) if lost else mono
             stamp, mono = self._next_taken
             if stamp >= position:
                 break

@@ -36,6 +36,10 @@ CALM = 600 * RATE
 PROOF = round(2.5 * RATE)
 """Samples without trouble after which a wrong rate is right again."""
 
+SLACK = 0.25
+"""Seconds by which the count of samples may differ from the clock before the clock gives way: a card that starts sends
+a little at once, and its own clock is never quite right."""
+
 PATIENCE = 2.0
 """Seconds that `close` waits for a card that does not close."""
 
@@ -151,7 +155,8 @@ class Keeper:
             frame = replace(frame, samples=np.zeros_like(frame.samples), live=False)
         trouble = self._watch.step(frame, self.mixer.clock, before, now)
         at = frame.at + self._shift
-        self._at, self._beat = at + FRAME, now
+        due = self._beat + (at + FRAME - self._at) / RATE
+        self._at, self._beat = at + FRAME, min(max(due, now - SLACK), now + SLACK)
         notes = self._judge(trouble, frame, now)
         return replace(frame, at=at, notes=(*frame.notes, *notes)) if self._shift or notes else frame
 
@@ -209,7 +214,7 @@ class Keeper:
 
     def _silent(self, notes: tuple[Note, ...]) -> Frame:
         end = self._beat + FRAME / RATE
-        if (wait := end - self._clock()) > 0:
+        if not notes and (wait := end - self._clock()) > 0:
             self._sleep(wait)
         frame = Frame(self._at, np.zeros(FRAME, np.int16), far=np.zeros(FRAME, np.int16), live=False, notes=notes)
         self._at, self._beat = self._at + FRAME, end

@@ -24,6 +24,9 @@ TIMEOUT = 1.0
 PAUSE = 0.3
 """Seconds between two looks: changes come in swarms."""
 
+SUBSCRIBE = "pactl subscribe & exec >&-; read _; kill $!"
+"""It ends when its input does, so also with a process of ours that is killed: pactl itself would stay for ever."""
+
 
 @dataclass(frozen=True, slots=True)
 class Streams:
@@ -112,7 +115,7 @@ class Observer:
 
     def close(self) -> None:
         self._closed.set()
-        self._kill()
+        self._end()
         self._thread.join(TIMEOUT)
 
     def _run(self) -> None:
@@ -127,14 +130,18 @@ class Observer:
         """Until the server is gone, or pactl is."""
         try:
             process = subprocess.Popen(
-                ["pactl", "subscribe"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, process_group=0
+                ["sh", "-c", SUBSCRIBE],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                process_group=0,
             )
         except OSError:
             return
         with process:
             self._process = process
             if self._closed.is_set():
-                self._kill()
+                self._end()
             assert process.stdout is not None
             while said := os.read(process.stdout.fileno(), 1 << 16):
                 if b"source-output" in said:
@@ -148,7 +155,7 @@ class Observer:
             self.place = found.source.name if found.source else ""
         return found is not None
 
-    def _kill(self) -> None:
-        if self._process is not None:
+    def _end(self) -> None:
+        if self._process is not None and self._process.stdin is not None:
             with suppress(OSError):
-                self._process.kill()
+                self._process.stdin.close()
