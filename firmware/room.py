@@ -77,8 +77,7 @@ class Room:
             played = np.concatenate([np.zeros(missing, np.int16), played])
         self._pushed += len(played)
         self._quiet = 0 if played.any() else self._quiet + len(played)
-        if self._quiet > self._memory:
-            self._filter.rest(len(played))
+        if self._quiet > self._memory:  # whatever is held is zero
             self._first += len(played)
             echo: Wave = np.zeros(FRAME, np.float32)
         else:
@@ -165,10 +164,6 @@ class _Convolver:
             if self._filled == FRAME:
                 self._turn(spectrum)
         return np.concatenate(parts)
-
-    def rest(self, count: int) -> None:
-        """`count` zeros behind at least `length` others: nothing but zeros can come out."""
-        self._filled = (self._filled + count) % FRAME
 
     def _turn(self, spectrum: NDArray[np.complexfloating]) -> None:
         blocks = len(self._response)
