@@ -31,7 +31,6 @@ DOORS = {
     "pymicro_features": ["firmware/wake.py"],
     "rich": ["appliance/commands/console.py"],
     "safetensors": ["models/quantized/recipes/minilm.py"],
-    "speexdsp": ["firmware/speex.py"],
     "tflite_runtime": ["appliance/runtime/tfl.py"],
     "tokenizers": ["appliance/runtime/tokenizer.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
