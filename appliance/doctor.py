@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -23,8 +23,8 @@ from appliance.config import Audio, Config, Wake, state_home
 from appliance.controls import Controls
 from appliance.errors import DeviceFault, ModelDamaged, ModelMissing
 from appliance.runtime.card import Shelf
-from firmware import cards, device, preflight, speex
-from firmware.apm import Apm
+from firmware import apm, cards, device, preflight, speex
+from firmware.echo import usable
 
 Level = Literal["ok", "warn", "fail"]
 NEED_MB = 850
@@ -265,20 +265,17 @@ def echo(audio: Audio, by_the_card: str) -> Iterator[Finding]:
         yield Finding("echo", "warn", warning, 'set [audio] echo = "auto"')
     elif by_the_card:
         yield Finding("echo", "ok", by_the_card)
-    load: dict[str, Callable[[], object]] = {"webrtc": lambda: Apm(echo=True), "speex": _speex}
-    for name, start in load.items():
+    used, _ = usable(chosen)  # type: ignore[arg-type]  # the setting's choices
+    for name, check in (("webrtc", apm.check), ("speex", speex.check)):
         try:
-            start()
+            check()
         except DeviceFault as fault:
             level: Level = "warn" if name == chosen else "ok"
-            note = "not there, and not needed" if level == "ok" else "not there: the user cannot speak over an answer"
+            instead = "the box is deaf while it speaks" if used == "off" else f"{used} is used instead"
+            note = "not there, and not needed" if level == "ok" else f"not there: {instead}"
             yield Finding(f"echo {name}", level, f"{note} ({fault.message})", fault.fix)
         else:
-            yield Finding(f"echo {name}", "ok", "works" + ", and is used" * (name == chosen))
-
-
-def _speex() -> None:
-    speex.Canceller().close()
+            yield Finding(f"echo {name}", "ok", "works" + ", and is used" * (name == used))
 
 
 def wake_words(wake: Wake, shelf: Shelf) -> Iterator[Finding]:

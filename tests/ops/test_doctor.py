@@ -144,18 +144,27 @@ def test_a_card_that_cancels_its_echo_needs_no_canceller(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize(
-    ("chosen", "webrtc", "speexdsp"), [("auto", "warn", "ok"), ("speex", "ok", "warn"), ("off", "ok", "ok")]
+    ("chosen", "lacking", "webrtc", "speexdsp"),
+    [
+        ("auto", "webrtc", "not there: speex is used instead", "works, and is used"),
+        ("speex", "speex", "works, and is used", "not there: webrtc is used instead"),
+        ("auto", "speex", "works, and is used", "not there, and not needed"),
+        ("auto", "webrtc speex", "not there: the box is deaf while it speaks", "not there, and not needed"),
+        ("off", "webrtc speex", "not there, and not needed", "not there, and not needed"),
+    ],
 )
 def test_a_canceller_that_is_missing_matters_where_it_is_chosen(
-    monkeypatch: pytest.MonkeyPatch, chosen: str, webrtc: str, speexdsp: str
+    monkeypatch: pytest.MonkeyPatch, chosen: str, lacking: str, webrtc: str, speexdsp: str
 ) -> None:
-    monkeypatch.setattr(apm, "_library", gone)
-    monkeypatch.setattr(speex, "_library", gone)
+    for door in (apm, speex):
+        name = "webrtc" if door is apm else "speex"
+        monkeypatch.setattr(door, "check", gone if name in lacking else lambda: None)
     findings = {f.check: f for f in doctor.echo(config.Audio(echo=chosen), "")}
-    assert (findings["echo webrtc"].level, findings["echo speex"].level) == (webrtc, speexdsp)
+    assert findings["echo webrtc"].found.startswith(webrtc)
+    assert findings["echo speex"].found.startswith(speexdsp)
     for finding in findings.values():
-        assert "its library is missing" in finding.found
-        assert finding.fix == "pip install it"
+        assert finding.level == ("warn" if "not there:" in finding.found else "ok")
+        assert finding.fix == ("pip install it" if "not there" in finding.found else "")
 
 
 def test_wake_words_need_a_runtime_and_a_model_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
