@@ -45,6 +45,9 @@ LEAD = RATE // 10
 recognition is whole if the sound begins between the word's true end and 100 ms before it. Begun 100 ms behind the end,
 one word of the order in five is wrong; 300 ms before it, one in thirteen: half a word is taken for another."""
 
+BEFORE = RATE // 2
+"""Samples in front of a wake word that are verified with it."""
+
 OVERHANG = RATE // 10
 """Samples behind a wake word's estimated end for which a voice may still be the word's, and begins no turn."""
 
@@ -106,7 +109,8 @@ class Attention:
         self.begin()
 
     def begin(self) -> None:
-        """A new line: nothing has been heard yet."""
+        """A new line: nothing has been heard yet, and nobody has called."""
+        self._calls.clear()
         self.on = False
         self.why: Why | None = None
         self.check: Woken | None = None
@@ -167,8 +171,9 @@ class Attention:
         return self._pending is not None and self._now - self._since >= self.rules.verify_ms * RATE // 1000
 
     def sound(self, woken: Woken) -> Pcm:
-        """The wake word as it was heard, with a little in front and all that is there behind."""
-        frames = [heard.samples for heard in self._recent.since(woken.begin - LEAD)]
+        """The wake word as it was heard, and what came before: it may begin earlier than is thought. What comes behind
+        is left out: a recogniser joins it to a name that it does not know."""
+        frames = [heard.samples for heard in self._recent.since(woken.begin - BEFORE) if heard.at < woken.at]
         return np.concatenate([np.zeros(0, np.int16), *frames])
 
     def _notice(self, woken: Woken) -> None:

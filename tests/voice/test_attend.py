@@ -135,6 +135,12 @@ def test_a_wake_word_noticed_late_costs_no_more_than_what_memory_holds():
     assert box.now - memory - FRAME <= box.passed()[0].at <= box.now - MEMORY
 
 
+def test_what_was_passed_before_attention_ended_is_not_passed_again():
+    box = Box().hear(1000).wake().hear(2050).wake(ago_ms=300).hear(100)
+    assert box.changes() == [(True, "word"), (False, "patience"), (True, "word")]
+    assert [frame.at for frame in box.passed()] == list(range(900 * MS - LEAD, box.now, FRAME))
+
+
 def test_two_words_in_one_sound_are_one_call():
     box = Box().hear(2000).wake(ago_ms=200).hear(50).wake(ago_ms=150, name="hey-jarvis")
     assert sum(isinstance(event, Woken) for event in box.seen) == 1
@@ -167,6 +173,15 @@ def test_a_button_pressed_while_it_attends_is_passed_on():
     box.hear(1500)
     assert [event.word for event in box.seen if isinstance(event, Woken)] == ["okay-nabu", "api"]
     assert box.changes() == [(True, "word"), (True, "api")]
+
+
+def test_a_button_pressed_while_a_word_is_verified_loses_nothing_of_what_was_said():
+    box = Box(judged=False).hear(3000).wake(ago_ms=300).hear(100)
+    box.attention.wake()
+    box.hear(100)
+    assert box.passed()[0].at == 2700 * MS - LEAD
+    assert list(box.attention.judge(False)) == []
+    assert box.attention.on
 
 
 def test_with_a_button_only_words_do_nothing_and_the_rest_is_the_same():
@@ -283,6 +298,12 @@ def test_a_failure_leaves_time_to_ask_again():
     assert not box.hear(300).attention.on
 
 
+def test_an_answer_that_fails_cuts_nobody_short():
+    box = question(Box().hear(1000).wake(), 1).hear(100, 0.9).below(SpeechStarted(0, 2))
+    box.below(Failed(0, 1, "answer", "model", "", ""), Answered(0, 1, "", "failed")).hear(5000)
+    assert box.attention.on
+
+
 def test_an_answer_that_never_comes_is_not_waited_for_for_ever():
     box = question(Box(AttendRules(stall_s=20.0)).hear(1000).wake(), 1).hear(19_900)
     assert box.attention.on
@@ -352,12 +373,23 @@ def test_a_card_that_stays_away_ends_the_wait():
     assert box.hear(20, live=False).changes()[2:] == [(False, "lost")]
 
 
+def test_a_turn_that_was_left_is_not_waited_for_in_the_next():
+    box = mute(Box().hear(1000).wake().hear(500, 0.9).below(SpeechStarted(0, 1))).hear(3000, live=False)
+    mute(box, False).hear(1000).wake().hear(2100)
+    assert box.changes()[2:] == [(True, "word"), (False, "patience")]
+
+
 def test_always_is_silent_while_muted_and_hears_again_afterwards():
     box = mute(mute(Box(AttendRules(mode="always")).hear(100)).hear(100, live=False), False).hear(100)
     assert box.changes() == [(True, "always"), (False, "muted"), (True, "always")]
     assert [frame.at for frame in box.passed() if frame.live] == [
         at for at in range(0, box.now, FRAME) if not 100 * MS <= at < 200 * MS
     ]
+
+
+def test_a_wake_word_that_comes_after_the_microphone_was_closed_is_none():
+    box = mute(Box().hear(1000)).hear(10, live=False).wake().hear(10, live=False)
+    assert box.changes() == []
 
 
 def test_a_word_that_is_being_verified_does_not_outlive_the_microphone():
@@ -478,12 +510,14 @@ def test_whatever_happens_sound_passes_once_in_order_and_only_while_it_attends(m
     assert isinstance(box.seen[0], Woken)
 
 
-def test_a_new_line_begins_with_a_clock_of_its_own():
+def test_a_new_line_begins_with_a_clock_of_its_own_and_knows_of_no_call():
     box = Box().hear(5000).wake().hear(100)
+    box.attention.wake()
     box.attention.begin()
     box.now = 0
     box.take()
-    box.hear(1000).wake().hear(100)
+    assert not box.hear(1000).attention.on
+    box.wake().hear(100)
     assert box.passed()[-1].at + FRAME == box.now
 
 
@@ -524,7 +558,7 @@ async def test_a_word_that_is_confirmed_opens_and_nothing_that_was_said_meanwhil
 
     seen = await run(called(), verify)
     assert ats(seen) == list(range(800 * MS - LEAD, 2000 * MS, FRAME))
-    assert len(given[0]) == 700 * MS + LEAD
+    assert len(given[0]) == 800 * MS
 
 
 async def test_a_word_that_is_rejected_opens_nothing_and_says_so():
@@ -545,6 +579,20 @@ async def test_a_verdict_that_is_late_is_not_waited_for():
     assert ats(seen) == list(range(800 * MS - LEAD, 2000 * MS, FRAME))
 
 
+async def test_sound_that_comes_faster_than_the_verdict_waits_for_it():
+    async def verify(woken: Woken, heard: np.ndarray) -> bool:
+        await asyncio.sleep(0.3)
+        return True
+
+    assert ats(await run(called(9000), verify))[0] == 800 * MS - LEAD
+
+
+async def test_a_second_line_hears_as_the_first_did():
+    attention = Attention(RULES)
+    first, second = [await run(called(), attention=attention) for _ in range(2)]
+    assert ats(first) == ats(second)
+
+
 async def test_a_verification_that_fails_costs_nobody_his_turn():
     async def verify(woken: Woken, heard: np.ndarray) -> bool:
         raise Fault("broken")
@@ -560,15 +608,16 @@ async def test_a_word_that_is_rejected_while_it_attends_reaches_nobody():
     given = [*sound(500), word(400 * MS), *sound(500, 500 * MS)]
 
     async def pressed() -> Events:
-        attention.wake()
         for event in given:
+            if event.at == 100 * MS:
+                attention.wake()
             yield event
             await asyncio.sleep(0)
 
     async with line(pressed(), attend(attention, verify), attention.watch) as events:
         seen = [event async for event in events]
     assert [event.word for event in seen if isinstance(event, Woken)] == ["button"]
-    assert ats(seen) == list(range(0, 1000 * MS, FRAME))
+    assert ats(seen)[-1] == 990 * MS
 
 
 async def test_a_sound_that_ends_while_a_word_is_verified_is_not_lost():
