@@ -163,11 +163,13 @@ class Echo:
         """Nothing is played: nothing is cancelled. Both outputs are the microphone."""
         out = self._finish.push(near) if self._finish else near
         strict = out
-        if not self._resting:
-            self._resting = True
-            if self._suppressor:
+        if self._suppressor:
+            if not self._resting:
                 silent = np.zeros(FRAME, np.int16)
                 strict = _crossed(self._suppressor.push(near, near, silent, learn=False), out)
+            self._suppressor.rest(near)
+            self._filter.listen(to_wave(near))
+        self._resting = True
         return Clean(strict, out)
 
     def _jumped(self) -> None:
@@ -290,18 +292,30 @@ class _Switches:
 
 class _Suppressor(Protocol):
     def push(self, near: Pcm, linear: Pcm, far: Pcm, *, learn: bool) -> Pcm: ...
+    def rest(self, near: Pcm) -> None: ...
     def close(self) -> None: ...
 
 
 class _WebRtc:
     """AEC3 on the microphone itself: behind another filter it takes the rest of the echo for a voice. It wants the far
-    end well ahead of its echo, so the microphone waits for a frame."""
+    end well ahead of its echo, so the microphone waits for a frame. Of tones its own filter leaves more than ours does:
+    its output is held down to that."""
 
     def __init__(self, switches: _Switches) -> None:
         self._apm = apm.Apm(echo=True, noise_suppression=switches.noise_suppression, gain_control=switches.gain_control)
+        self._waiting: Pcm = np.zeros(FRAME, np.int16)
+        self._bound = 1.0  # power of the linear filter's output for the frame that waits
+        self._gain = 1.0
 
     def push(self, near: Pcm, linear: Pcm, far: Pcm, *, learn: bool) -> Pcm:
-        return self._apm.push(near, far)
+        out = to_wave(self._apm.push(self._waiting, far))
+        gain = float(min(1.0, np.sqrt(self._bound / max(_power(out), 1e-10))))
+        out = out * (gain + np.float32(self._gain - gain) * _FALL)
+        self._waiting, self._bound, self._gain = near, _power(to_wave(linear)), gain
+        return to_pcm(out)
+
+    def rest(self, near: Pcm) -> None:
+        self._waiting, self._bound, self._gain = near, 1.0, 1.0
 
     def close(self) -> None:
         """The library frees it with the object."""
@@ -320,6 +334,9 @@ class _Speex:
 
     def push(self, near: Pcm, linear: Pcm, far: Pcm, *, learn: bool) -> Pcm:
         return self._after.push(self._canceller.push(linear, far) if learn else linear)
+
+    def rest(self, near: Pcm) -> None:
+        """Nothing waits."""
 
     def close(self) -> None:
         self._after.close()

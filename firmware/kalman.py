@@ -29,6 +29,10 @@ UNKNOWN = 3.0
 DECAY = 0.35
 """Seconds in which a room's echo is expected to fall by 60 dB."""
 
+LEAST = np.float32(1e-2)
+"""Power of a bin (-42 dBFS over all) that the near end is taken to have when the far end begins: with less, the filter
+takes for the room what is not in its model."""
+
 BARELY = 1e-12
 """A power that keeps divisions defined."""
 
@@ -52,7 +56,7 @@ class Kalman:
         """Forgets the room."""
         self._room: _Spectra = np.zeros((PARTS, _BINS), np.complex64)
         self._unsure = self._prior.copy()
-        self._near = np.full(_BINS, 1e-2, np.float32)
+        self._near: Wave = np.full(_BINS, LEAST, np.float32)
         self._kept: _Spectra | None = None
 
     def keep(self) -> None:
@@ -77,7 +81,16 @@ class Kalman:
         self._learn(error, spectra)
         return near - _last(np.einsum("pb,pb->b", spectra, self._room))
 
+    def listen(self, near: Wave) -> None:
+        """A frame of the microphone while nothing is played: what is heard then is no echo."""
+        self._near = np.maximum(self._smoothed(np.fft.rfft(near, 2 * FRAME).astype(np.complex64, copy=False)), LEAST)
+
+    def _smoothed(self, spectrum: _Spectra) -> Wave:
+        power: Wave = spectrum.real**2 + spectrum.imag**2
+        return np.float32(MEMORY) * self._near + np.float32(1 - MEMORY) * power
+
     def _heard(self, far: Wave) -> _Spectra:
+        """The spectra of the far end, latest first."""
         self._window = np.concatenate([self._window[FRAME:], far])
         if self._newest == 0:
             self._far[3 * PARTS + 1 :] = self._far[: PARTS - 1]
@@ -89,13 +102,12 @@ class Kalman:
     def _learn(self, error: Wave, spectra: _Spectra) -> None:
         """One step of the filter: the error's share that the room explains, by how unsure of it we are, corrects it."""
         power = spectra.real**2 + spectra.imag**2
-        wrong = np.fft.rfft(error, 2 * FRAME)
-        wrong *= _LATE
-        self._near = MEMORY * self._near + np.float32(1 - MEMORY) * (wrong.real**2 + wrong.imag**2)
+        wrong = (np.fft.rfft(error, 2 * FRAME) * _LATE).astype(np.complex64, copy=False)
+        self._near = self._smoothed(wrong)
         gain = self._unsure / (0.5 * np.einsum("pb,pb->b", self._unsure, power) + self._near + BARELY)
         step = np.fft.irfft(gain * np.conj(spectra) * wrong, axis=1)
-        step[:, FRAME:] = 0.0
-        self._room = STEADY * (self._room + np.fft.rfft(step, axis=1))
+        step[:, FRAME:] = 0.0  # the room's parts are no longer than a frame
+        self._room = (STEADY * (self._room + np.fft.rfft(step, axis=1))).astype(np.complex64, copy=False)
         known = self._room.real**2 + self._room.imag**2
         left = STEADY**2 * (1 - 0.5 * gain * power)
         self._unsure = left * self._unsure + (1 - STEADY**2) * known + BARELY
@@ -103,7 +115,7 @@ class Kalman:
 
 def _last(spectrum: NDArray[np.complex64]) -> Wave:
     """The frame that a block of two gives by overlap-save."""
-    return np.fft.irfft(spectrum)[FRAME:]
+    return np.fft.irfft(spectrum)[FRAME:].astype(np.float32, copy=False)
 
 
 _LATE = np.where(np.arange(_BINS) % 2, -1, 1).astype(np.float32)

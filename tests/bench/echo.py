@@ -2,13 +2,14 @@
 
     python tests/bench/echo.py [--part echo|jump|words|cost]... [--backend webrtc] [--every 1] [--json]
 
-Bare are WebRTC's AEC3, speexdsp's canceller (256 ms, what the PyPI package wraps), and that with the library's residual
-suppression; each is given the far end as it is played, since finding its place is part of the task. The room has an RT60
-of 0.3 s, a loudspeaker that bends what is loud, and noise at -65 dBFS.
+Bare are WebRTC's AEC3, speexdsp's canceller (256 ms, what the PyPI package wraps), and that with the library's
+suppression of what is left; each is given the far end as it is played, since finding its place is part of the task.
+The room has an RT60 of 0.3 s, a loudspeaker that bends what is loud, and noise at -65 dBFS.
 
-echo: dB of echo return loss enhancement from 5 s on, and seconds until it has been 20 dB for half a second, over delays,
-loudness and drift. jump: the same behind a jump of the delay from 30 to 150 ms. words: word error of whisper-base with a
-second voice of equal loudness from the loudspeaker, of every n-th recording (--every). cost: CPU time of a frame.
+echo: dB of echo return loss enhancement from 5 s on, and seconds until it has been 20 dB for half a second, over
+delays, loudness and drift. jump: the same behind a jump of the delay from 30 to 150 ms. words: word error of
+whisper-base with a second voice of equal loudness from the loudspeaker, of every n-th recording (--every). cost: CPU
+time of a frame.
 """
 
 from __future__ import annotations
