@@ -140,10 +140,10 @@ class Floor:
         self.now = heard.at + size
         self._silence = 0 if heard.speech >= VOICE else self._silence + size
         self._armed = self._armed or self._silence >= QUIET
-        sounding = self._player.pending > 0 and not self._player.held
+        sounding = self._player.pending > 0
         if sounding:
             self._sounded = self.now
-        self._echoes = self._echoes and self._player.pending > 0
+        self._echoes = self._echoes and sounding
         if heard.doubt > 0:
             self._doubted = self.now
         sure = self._evidence.push(heard.speech, size, heard.doubt)
