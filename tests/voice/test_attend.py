@@ -656,21 +656,6 @@ async def test_no_turn_hangs_when_the_microphone_is_closed():
     assert (off.on, off.why) == (False, "muted")
 
 
-async def test_attention_that_ends_in_a_turn_ends_the_turn():
-    given = [*called(), Attending(2000 * MS, 0, False, "patience"), *sound(5000, 2000 * MS, 0.9)]
-    worker = Worker("turn end")
-
-    async def source() -> Events:
-        for event in given:
-            yield event
-
-    async with line(source(), endpoint(EndpointRules(), Finished(), worker)) as events:
-        seen = [event async for event in events if isinstance(event, SpeechStarted | SpeechEnded | Attending)]
-    worker.close()
-    assert [type(event) for event in seen][:3] == [SpeechStarted, SpeechEnded, Attending]
-    assert seen[1].reason == "flush"
-
-
 async def test_the_first_sample_of_an_order_right_behind_the_word_is_in_the_turn():
     seen = await turns(called())
     started = next(event for event in seen if isinstance(event, SpeechStarted))

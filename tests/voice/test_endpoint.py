@@ -1,5 +1,6 @@
 """Endpointing: fed with probabilities, it counts samples and nothing else."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.events import Event, Heard, SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
+from appliance.events import Attending, Event, Heard, SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, line
 from appliance.voice.endpoint import Endpointer, EndpointRules, endpoint
@@ -35,7 +36,7 @@ class Model:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-async def run(heard: list[Heard], model: Model, rules: EndpointRules | None = None) -> list[Event]:
+async def run(heard: list[Event], model: Model, rules: EndpointRules | None = None) -> list[Event]:
     async def source() -> Events:
         for frame in heard:
             yield frame
@@ -91,6 +92,27 @@ async def test_the_end_of_the_sound_ends_the_turn():
     ended = seen[-1]
     assert isinstance(ended, SpeechEnded)
     assert (ended.at, ended.reason) == (1000 * MS, "flush")
+
+
+def later(heard: list[Heard]) -> list[Event]:
+    """The frames of a box that has not attended for a while."""
+    return [Attending(0, 0, False, "patience"), *(replace(frame, at=frame.at + 60 * RATE) for frame in heard)]
+
+
+async def test_attention_that_ends_ends_the_turn():
+    seen = await run([*frames((0.9, 1000)), *later(frames((0.0, 1000)))], Model(0.0))
+    assert [type(event) for event in seen] == [SpeechStarted, SpeechEnded]
+    assert (seen[1].at, seen[1].decided, seen[1].reason) == (1000 * MS, 1000 * MS, "flush")
+
+
+async def test_half_a_beginning_is_forgotten_with_the_end_of_attention():
+    assert await run([*frames((0.9, 80)), *later(frames((0.9, 80), (0.0, 500)))], Model(0.9)) == []
+
+
+async def test_the_model_hears_nothing_from_before_attention_ended():
+    model = Model(0.9)
+    await run([*frames((0.0, 3000)), *later(frames((0.9, 1000), (0.0, 1000)))], model)
+    assert model.asked == [1200 * MS]
 
 
 async def test_two_phrases_are_two_turns():
