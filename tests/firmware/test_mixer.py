@@ -162,6 +162,15 @@ def test_what_the_device_still_holds_has_not_been_heard() -> None:
     assert heard == [(0, 320), (0, 320), (0, 320), (160, 160), (320, 0), (320, 0), (320, 0)]
 
 
+def test_drain_waits_for_what_the_device_holds() -> None:
+    sink = Sink(RATE, FRAME, latency=5 * FRAME)
+    player = sink.mixer.player("speech")
+    player.play(loud(300), RATE)
+    player.drain()
+    assert (player.played, player.pending) == (300, 0)
+    assert len(sink.parts) == 2 + 5
+
+
 def test_nobody_sees_an_empty_queue_before_the_device_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """The counts change one after the other in the callback; at no moment between may `drain` believe it is over."""
     sink = Sink(RATE, FRAME)
