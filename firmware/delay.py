@@ -93,8 +93,8 @@ class Aligner:
     microphone LEAD samples later, on the microphone's clock.
 
     `jumped` is True where the frame just given does not continue the one before. `lead` is LEAD, or the fewer samples
-    that there are where the delay is shorter than that and a frame. `sure` in [0, 1] is how clearly the
-    echo was last heard where it is expected. Only sound that is played teaches anything.
+    that there are where the delay is shorter than that and a frame. `sure` in [0, 1] is how clearly the echo was last
+    heard where it is expected. Only sound that is played teaches anything.
     """
 
     def __init__(self) -> None:
@@ -191,7 +191,7 @@ class Aligner:
         near = np.concatenate(self._near)
         self._near.clear()
         at, part = self._first
-        middle = part + (self._at + self._part - at - part - (BLOCK - FRAME)) / 2
+        middle = part + (self._at + self._part - at - part - (BLOCK - FRAME)) / 2  # the block's, less half a block
         whole = int(np.floor(middle))
         window = self._far.read(at + whole - self._reach, WINDOW)
         if not near.any() or np.abs(window).max() < ACTIVE:
@@ -204,6 +204,8 @@ class Aligner:
     def _follow(self, lags: Wave) -> bool:
         """Follows the peak at the present delay, if there is one that is clear."""
         here, pull = self._reach // 2, round(PULL * RATE / 2)
+        if not pull <= here < len(lags) - pull:
+            return False
         place = here - pull + int(np.argmax(lags[here - pull : here + pull + 1]))
         clear = _clear(lags, place, place)
         self.sure += 0.3 * (min(max(clear - 1.0, 0.0), 1.0) - self.sure)
@@ -231,7 +233,7 @@ class Aligner:
     def _better(self, lags: Wave, peak: Peak) -> bool:
         """It is no neighbour of the present delay that is little higher, and does not lie where the window fades."""
         here, pull = self._reach // 2, round(PULL * RATE / 2)
-        present = lags[here - pull : here + pull + 1].max() if self._known else 0.0
+        present = lags[max(0, here - pull) : max(0, here + pull + 1)].max(initial=0.0) if self._known else 0.0
         return peak.height > CLEAR * float(present) and FADE < 2 * peak.lag < 4 * len(lags) - FADE
 
     def _correct(self, error: float) -> None:
@@ -256,8 +258,7 @@ class Aligner:
         self._blind = 0
         self._candidate, self._evidence = 0.0, 0.0
         self._known = self.jumped = True
-        room = self._ahead - FRAME
-        self.lead = int(min(max(room, 0), LEAD))
+        self.lead = int(min(max(self._ahead - FRAME, 0), LEAD))
 
 
 def likeness(channel: Pcm, played: Pcm) -> float:
@@ -372,8 +373,8 @@ class _Track:
 
     @property
     def settled(self) -> bool:
-        """The slope is known to 10 parts per million."""
-        return self._slope < (10e-6) ** 2
+        """The slope is known to 5 parts per million."""
+        return self._slope < (5e-6) ** 2
 
     def moved(self) -> None:
         """The offset is another one; the clocks are the same."""

@@ -175,6 +175,24 @@ def test_lost_frames_are_accounted_for() -> None:
     assert made.delays[-1] == pytest.approx(0.15, abs=0.00025)
 
 
+@pytest.mark.parametrize("seconds", [-0.7, -0.1, 0.08, 2.0])
+def test_a_far_end_that_stalls_or_bursts_is_found_again(seconds: float) -> None:
+    """So much of it never comes, or silence comes that was never played."""
+    made = Call(Aligner())
+    frames = echoes(Room(delay=0.15), np.concatenate([babble(4), babble(6, seed=2)]))
+    for heard, played in islice(frames, 400):
+        made.take(heard, played)
+    if seconds < 0:
+        made.take(np.zeros(FRAME, np.int16), np.zeros(round(-seconds * RATE), np.int16))
+    for heard, _ in islice(frames, round(max(0.0, seconds) * RATE / FRAME)):
+        made.take(heard, np.zeros(0, np.int16))
+    for heard, played in frames:
+        made.take(heard, played)
+    assert made.delays[-1] == pytest.approx(0.15, abs=0.02)
+    assert made.aligner.sure > 0.9
+    assert len(made.jumps) == 2
+
+
 @pytest.mark.parametrize("period", [0.03, 0.1])
 def test_a_card_that_takes_periods(period: float) -> None:
     """All of a period is taken at its beginning; the delay is then counted from half a period later."""
