@@ -33,6 +33,9 @@ _PERIODS = {"capture": 100, "playback": 33}
 _RING = 200
 """Blocks of 10 ms that wait for a loop that is busy."""
 
+PROMPT = 0.1
+"""Seconds after which a microphone begins that is no virtual one. Others begin with a heap of sound from long ago."""
+
 LOOK = 0.1
 """Seconds between two looks at whether the card still works."""
 
@@ -110,7 +113,9 @@ class Device:
         self._closed = False
         self._streams: list[Any] = []
         self._blocks: Ring[bytes] = Ring(_RING)
-        self._heard = 0
+        self._heard = self._skipped = 0
+        self._steady = capture is None
+        self._came = 0.0
         self._taken: Ring[tuple[int, Pcm]] = Ring(_RING)
         self._next_taken: tuple[int, Pcm] | None = None
         self._served = False
@@ -126,6 +131,7 @@ class Device:
                 _, self.capture_rate, self._inputs = self._open(self.source, "capture", self._receive)
                 self._period = self.capture_rate // _PERIODS["capture"]
             self._attach(rate, round(output.get_output_latency() * rate), self.sink.node, lead_in)
+            self._came = time.monotonic()
             for stream in self._streams:
                 stream.start_stream()
         except (OSError, DeviceFault) as error:
@@ -217,7 +223,7 @@ class Device:
         place = None
         if self._observer is not None:
             server, place = server and self._observer.server, self._observer.place
-        return Reading(now, self._heard, alive, server, place)
+        return Reading(now, self._skipped + self._heard, alive, server, place)
 
     def _weights(self) -> Wave:
         """By how much each channel counts in what is heard, float32 [channels]; the sum is 1 / 32768."""
@@ -243,9 +249,21 @@ class Device:
 
     def _receive(self, data: bytes, count: int, time_info: object, status: int) -> tuple[None, int]:
         self._overflows += bool(status & self._pyaudio.paInputOverflow)
-        self._blocks.put(data)
-        self._heard += count
+        if self._steady or self._begins():
+            self._blocks.put(data)
+            self._heard += count
+        else:
+            self._skipped += count
         return None, self._pyaudio.paContinue
+
+    def _begins(self) -> bool:
+        """Whether sound comes in its time by now: with the first block, or the first that does not come in a heap. From
+        it on the near and the far end are counted, so that the echo follows in no more than the time that it takes."""
+        now = time.monotonic()
+        passed, self._came = now - self._came, now
+        late = self._skipped > 0
+        self._steady = passed > 0.5 / _PERIODS["capture"] if late else passed < PROMPT
+        return self._steady
 
     def _give(self, data: None, count: int, time_info: Mapping[str, float], status: int) -> tuple[bytes, int]:
         self.underruns += bool(status & self._pyaudio.paOutputUnderflow)
@@ -254,7 +272,7 @@ class Device:
         if 0.0 <= ahead < 1.0:
             self.mixer.latency = max(self.mixer.latency, round(ahead * self.mixer.rate) + count)
         mono = self.mixer.take(count)
-        if self._reference < 0:
+        if self._reference < 0 and self._steady:
             self._taken.put((self._heard, mono))
         if self.source is NO_PORT:
             self._blocks.put(bytes(2 * count))
