@@ -14,6 +14,7 @@ from appliance.voice.address import ALONE, address
 from appliance.voice.attend import AttendRules, Attention, attend
 from appliance.voice.endpoint import endpoint
 from appliance.voice.hear import hear
+from appliance.voice.verify import verify
 from firmware.frame import FRAME, RATE, Frame, Pcm, to_pcm
 from firmware.resample import resample
 
@@ -164,3 +165,21 @@ async def test_a_microphone_that_is_closed_in_mid_order_ends_the_turn_by_silence
     seen = await hears(engines, ears(engines, room(name, order), woken(end), muted=closed))
     assert [text.lower() for text in transcripts(seen)] == ["turn on the kitchen light."]
     assert [event.why for event in seen if isinstance(event, Attending)][-1] == "muted"
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "is_it"),
+    [
+        ("okay Nabu,", "okay nabu", True),
+        ("hey Jarvis,", "hey jarvis", True),
+        ("Alexa,", "alexa", True),
+        ("hey Jarvis,", "okay nabu", False),
+        ("okay, now book a table.", "okay nabu", False),
+    ],
+)
+async def test_the_recogniser_confirms_a_wake_word(engines, say, text, phrase, is_it):
+    assert verify(engines.recogniser, np.concatenate([silence(500), say(text)]), phrase) is is_it
+
+
+async def test_of_silence_it_confirms_nothing(engines):
+    assert not verify(engines.recogniser, silence(1000), "okay nabu")
