@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firmware import wav
-from firmware.delay import HELD, LEAD, Aligner, likeness
+from firmware.delay import HELD, LEAD, Aligner, _Timeline, likeness
 from firmware.frame import FRAME, RATE, Pcm, Wave, to_pcm, to_wave
 from firmware.room import Room
 
@@ -77,8 +77,8 @@ def call(room: Room, far: Wave, near: Wave | None = None, jump: tuple[float, flo
     [(0.012, 0, 0, 0), (0.03, 6, 50, 3), (0.08, -12, -200, 0), (0.2, -6, 150, 0), (0.4, 0, 200, 3)],
 )
 def test_delay_and_drift_are_found_while_both_talk(delay: float, gain: float, drift: float, soft: float) -> None:
-    far = babble(9)
-    near = babble(10, seed=1) * np.float32(10 ** (gain / 20))
+    far = babble(7)
+    near = babble(8, seed=1) * np.float32(10 ** (gain / 20))
     made = call(Room(delay=delay, gain=gain, drift=drift, soft=soft), far, near)
     first = next(place for place, known in enumerate(made.delays) if known is not None)
     assert first * FRAME / RATE < delay + 0.6
@@ -100,19 +100,19 @@ def test_the_far_end_leads_its_echo_by_a_constant(drift: float) -> None:
     assert np.std(echo - aligned) < 0.02 * np.std(echo)
 
 
-@pytest.mark.parametrize(("before", "after"), [(0.05, 0.17), (0.2, 0.08), (0.1, 0.16), (0.03, 0.15)])
+@pytest.mark.parametrize(("before", "after"), [(0.05, 0.17), (0.2, 0.08), (0.1, 0.16)])
 def test_a_jump_is_followed_within_a_second(before: float, after: float) -> None:
-    far, near = babble(8, seed=3), babble(9, seed=4) * np.float32(0.5)
-    made = call(Room(delay=before, gain=-6, drift=100), far, near, jump=(4.0, after))
+    far, near = babble(6.5, seed=3), babble(7, seed=4) * np.float32(0.5)
+    made = call(Room(delay=before, gain=-6, drift=100), far, near, jump=(3.0, after))
     assert len(made.jumps) == 2
-    assert 4.0 < made.jumps[1] < 5.0 + after
+    assert 3.0 < made.jumps[1] < 4.0 + after
     assert made.delays[-1] == pytest.approx(after, abs=0.00025)
 
 
 def test_without_an_echo_there_is_no_delay() -> None:
     room = Room()
     room.muffled = True
-    made = call(room, babble(12), babble(13, seed=5))
+    made = call(room, babble(8), babble(9, seed=5))
     assert made.aligner.delay is None
     assert made.aligner.drift is None
     assert made.aligner.sure < 0.2
@@ -120,9 +120,9 @@ def test_without_an_echo_there_is_no_delay() -> None:
 
 @pytest.mark.parametrize("lost", ["echo", "far end", "microphone"])
 def test_silence_changes_nothing(lost: str) -> None:
-    made = call(Room(delay=0.1), babble(5))
+    made = call(Room(delay=0.1), babble(2.5))
     before = made.aligner.delay
-    near, far = to_pcm(babble(5, seed=6)), to_pcm(babble(5, seed=7))
+    near, far = to_pcm(babble(4, seed=6)), to_pcm(babble(4, seed=7))
     silence = np.zeros(FRAME, np.int16)
     for at in range(0, len(near), FRAME):
         heard = silence if lost == "microphone" else near[at : at + FRAME]
@@ -133,36 +133,30 @@ def test_silence_changes_nothing(lost: str) -> None:
 
 @pytest.mark.parametrize("sound", ["tone", "hum", "clicks", "beeps"])
 def test_what_repeats_itself_does_not_mislead(sound: str) -> None:
-    hum = sum((tone(8, 50 * number) / number for number in range(1, 9)), start=np.zeros(8 * RATE, np.float32))
-    clicks = np.zeros(8 * RATE, np.float32)
+    hum = sum((tone(5, 50 * number) / number for number in range(1, 9)), start=np.zeros(5 * RATE, np.float32))
+    clicks = np.zeros(5 * RATE, np.float32)
     clicks[::4800] = 0.8
-    beeps = tone(8, 880) * (np.arange(8 * RATE) % 4800 < 2400)
-    steady = {"tone": tone(8, 440), "hum": hum, "clicks": clicks, "beeps": beeps}[sound]
+    beeps = tone(5, 880) * (np.arange(5 * RATE) % 4800 < 2400)
+    steady = {"tone": tone(5, 440), "hum": hum, "clicks": clicks, "beeps": beeps}[sound]
     noise = np.random.default_rng(8).normal(0, 1e-3, 14 * RATE).astype(np.float32)
-    made = call(Room(delay=0.1), np.concatenate([babble(4), steady]), noise)
+    made = call(Room(delay=0.1), np.concatenate([babble(2), steady]), noise)
     assert made.delays[-1] == pytest.approx(0.1, abs=0.0005)
     assert len(made.jumps) == 1
 
 
-def test_a_drifting_tone_does_not_click() -> None:
-    """The steps from sample to sample stay those of the tone while the slope is being learnt."""
-    frames = list(echoes(Room(delay=0.05, drift=200), np.concatenate([babble(1), tone(6, 300) + babble(6, seed=9)])))
-    made = Call(Aligner())
-    still = Call(Aligner())
-    for heard, played in frames:
-        made.take(heard, played)
-    for heard, _ in frames:
-        still.take(heard, to_pcm(np.zeros(FRAME, np.float32)))
-    assert not np.concatenate(still.aligned).any()
-    start = round(made.jumps[0] * RATE)
-    smooth = np.diff(to_wave(np.concatenate(made.aligned))[start:], n=4)
-    played = np.diff(to_wave(np.concatenate([piece for _, piece in frames])), n=4)
-    assert np.abs(smooth).max() < 1.2 * np.abs(played).max()
+def test_a_tone_that_is_read_with_drift_stays_pure() -> None:
+    """The position moves on from sample to sample, without steps where frames meet."""
+    room = Room(delay=0.05, drift=200, response=PURE)
+    made = call(room, np.concatenate([babble(3), tone(3, 4000)]))
+    spectrum = np.abs(np.fft.rfft(to_wave(np.concatenate(made.aligned))[-2 * RATE : -RATE] * np.blackman(RATE))) ** 2
+    peak = int(np.argmax(spectrum))
+    assert 4000 <= peak <= 4002
+    assert spectrum.sum() - spectrum[peak - 8 : peak + 9].sum() < 10**-4.5 * spectrum.sum()
 
 
 def test_lost_frames_are_accounted_for() -> None:
     made = Call(Aligner())
-    frames = echoes(Room(delay=0.15, drift=100), babble(9))
+    frames = echoes(Room(delay=0.15, drift=100), babble(7))
     for heard, played in islice(frames, 400):
         made.take(heard, played)
     lost = list(islice(frames, 25))
@@ -179,8 +173,8 @@ def test_lost_frames_are_accounted_for() -> None:
 def test_a_far_end_that_stalls_or_bursts_is_found_again(seconds: float) -> None:
     """So much of it never comes, or silence comes that was never played."""
     made = Call(Aligner())
-    frames = echoes(Room(delay=0.15), np.concatenate([babble(4), babble(6, seed=2)]))
-    for heard, played in islice(frames, 400):
+    frames = echoes(Room(delay=0.15), babble(8))
+    for heard, played in islice(frames, 200):
         made.take(heard, played)
     if seconds < 0:
         made.take(np.zeros(FRAME, np.int16), np.zeros(round(-seconds * RATE), np.int16))
@@ -196,7 +190,7 @@ def test_a_far_end_that_stalls_or_bursts_is_found_again(seconds: float) -> None:
 @pytest.mark.parametrize("period", [0.03, 0.1])
 def test_a_card_that_takes_periods(period: float) -> None:
     """All of a period is taken at its beginning; the delay is then counted from half a period later."""
-    far = to_pcm(babble(10))
+    far = to_pcm(babble(7))
     size = round(period * RATE)
     made = Call(Aligner())
     for place, (heard, _) in enumerate(echoes(Room(delay=0.12), to_wave(far))):
@@ -241,8 +235,8 @@ def test_reset_forgets() -> None:
 def test_two_hours_at_150_ppm_lose_nothing() -> None:
     """The clocks are a second apart by then, and positions beyond what float32 can count."""
     made = Call(Aligner())
-    frames = echoes(Room(delay=0.1, drift=150), babble(14))
-    for heard, played in islice(frames, 900):
+    frames = echoes(Room(delay=0.1, drift=150), babble(9))
+    for heard, played in islice(frames, 600):
         made.take(heard, played)
     aligner = made.aligner
     drift = aligner.drift
@@ -257,7 +251,7 @@ def test_two_hours_at_150_ppm_lose_nothing() -> None:
     assert len(aligner._far._held) == 2 * HELD
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3 * HELD // 2), st.integers(0, 4000)), min_size=1, max_size=40), st.integers(0, 9)
 )
@@ -273,17 +267,15 @@ def test_any_pieces_give_frames(pieces: list[tuple[int, int]], seed: int) -> Non
         assert 0 <= aligner.sure <= 1
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.lists(st.integers(0, 1700), min_size=1, max_size=60))
-def test_what_is_not_written_yet_is_silence(sizes: list[int]) -> None:
-    """Ones are played: nothing but ones and silence may come out, and never more than was written."""
-    aligner = Aligner()
-    written = 0
-    heard = 0.0
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.integers(0, 2 * HELD), min_size=1, max_size=20), st.integers(-HELD, 200), st.integers(1, 2000))
+def test_what_was_not_written_or_is_forgotten_is_silence(sizes: list[int], first: int, samples: int) -> None:
+    timeline = _Timeline()
     for size in sizes:
-        written += size
-        heard += float(np.sum(aligner.push(np.zeros(FRAME, np.int16), np.full(size, 8000, np.int16)), dtype=np.float64))
-    assert heard <= 8000 * (written + FRAME)
+        timeline.push(np.arange(timeline.end, timeline.end + size, dtype=np.float32) + 1)
+    numbers = np.arange(timeline.end + first, timeline.end + first + samples)
+    there = (numbers >= max(0, timeline.end - HELD)) & (numbers < timeline.end)
+    assert np.array_equal(timeline.read(timeline.end + first, samples), np.where(there, numbers + 1, 0))
 
 
 @pytest.mark.shared
@@ -291,7 +283,7 @@ def test_what_is_not_written_yet_is_silence(sizes: list[int]) -> None:
 def test_recorded_rooms_while_people_talk(room: int) -> None:
     audio = SHARED / "audio"
     response = to_wave(wav.read(audio / f"rir/speechbrain_rir{room}.wav").samples)
-    far = to_wave(wav.read(audio / "misc/lhotse_libri-1088-134315-0000.flac").samples)[: 8 * RATE]
+    far = to_wave(wav.read(audio / "misc/lhotse_libri-1088-134315-0000.flac").samples)[: 10 * RATE]
     near = to_wave(wav.read(audio / "misc/jfk.flac").samples)
     near = near * np.float32(np.std(far) / np.std(near) / 2)
     direct = int(np.argmax(np.abs(response))) / RATE
