@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.events import (
@@ -97,6 +97,7 @@ def test_an_order_stays_as_it_is_behind_the_phrase(phrase, order):
 
 
 @given(st.text(max_size=60))
+@settings(deadline=None)
 def test_only_the_beginning_is_ever_taken(text):
     rest = strip(text, PHRASES)
     assert text.endswith(rest)
@@ -104,6 +105,7 @@ def test_only_the_beginning_is_ever_taken(text):
 
 
 @given(st.lists(st.text(string.ascii_lowercase, min_size=1, max_size=8), min_size=2, max_size=8))
+@settings(deadline=None)
 def test_no_more_than_the_phrase_is_taken(words):
     order = "please " + " ".join(words)
     assert strip(order, PHRASES) == order
@@ -188,6 +190,7 @@ async def test_a_phrase_that_was_shown_before_it_was_known_stays():
 @given(
     st.lists(st.sampled_from(["okay", "now", "boo", "nabu", "hey", "jarvis", "what", "time"]), max_size=8), st.data()
 )
+@settings(deadline=None)
 async def test_committed_words_only_ever_grow(text, data):
     committed = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=6)))
     calls = data.draw(st.integers(0, len(committed)))

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.events import Attending, Event, Heard, SpeechEnded, SpeechPaused, SpeechResumed, SpeechStarted
@@ -133,6 +133,7 @@ async def test_the_model_hears_the_silence_that_would_follow():
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 300)), max_size=30), st.floats(0, 1))
+@settings(deadline=None)
 def test_turns_open_and_close_in_order_whatever_is_heard(parts, answer):
     logic = Endpointer(EndpointRules())
     seen: list[Event] = []
