@@ -192,15 +192,15 @@ class Judge:
     """Power of the far end (-50 dBFS) from which a frame counts."""
     SILENT = 1e-6
     """Power (-60 dBFS) under which a strict frame holds nothing that could be taken for a voice."""
-    EXPLAINED = 0.8
-    """The squared correlation of a frame and its echo as the filter sees it: the echo is the louder by 6 dB."""
-    PACE = 0.05
-    """What one frame adds to the averages: a time constant of 0.2 s."""
+    EXPLAINED = 0.9
+    """The squared correlation of a frame and its echo as the filter sees it: the echo is the louder by 10 dB."""
+    PACE = 0.03
+    """What one frame adds to the averages: a time constant of 0.3 s."""
     ENOUGH = 10
     """Frames that must be measured before they say anything."""
     STALE = 150
     """Frames (1.5 s) without any that can be measured after which nothing is known any more."""
-    GOOD, POOR = 20.0, 8.0
+    GOOD, POOR = 15.0, 6.0
     """dB of echo return loss enhancement from which on there is no doubt, and up to which there is nothing else."""
     LOUD = 1e-3
     """Power of the far end (-30 dBFS) at which a silent frame shows that no echo is heard."""
@@ -264,7 +264,8 @@ class Judge:
         self._after += self.PACE * (_power(linear) - self._after)
         echo = near - linear
         both = float(near @ echo) / FRAME
-        explained = both > 0 and both**2 > self.EXPLAINED * loud * _power(echo)
+        match = max(both, 0.0) ** 2 / max(loud * _power(echo), 1e-20)
+        explained = match > self.EXPLAINED
         if not explained and (left >= self.SILENT or played < self.LOUD):
             self._stale += 1
             if self._stale == self.STALE:
@@ -273,6 +274,8 @@ class Judge:
         self._stale = 0
         self._measured += 1
         pace = max(self.PACE, 1 / self._measured)
+        if explained and self._measured > self.ENOUGH:  # a voice under the echo is part of the rest
+            pace *= ((match - self.EXPLAINED) / (1 - self.EXPLAINED)) ** 2
         self._left += pace * (left - self._left)
         if explained:
             self._echo += pace * (loud - self._echo)

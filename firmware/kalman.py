@@ -75,11 +75,11 @@ class Kalman:
     def push(self, near: Wave, far: Wave, *, learn: bool = True) -> Wave:
         """`near` without the echo that is known of. What does not `learn` leaves the room as it is."""
         spectra = self._heard(far)
-        error = near - _last(np.einsum("pb,pb->b", spectra, self._room))
+        error = near - _last((spectra * self._room).sum(axis=0))
         if not learn:
             return error
         self._learn(error, spectra)
-        return near - _last(np.einsum("pb,pb->b", spectra, self._room))
+        return near - _last((spectra * self._room).sum(axis=0))
 
     def listen(self, near: Wave) -> None:
         """A frame of the microphone while nothing is played: what is heard then is no echo."""
@@ -104,7 +104,7 @@ class Kalman:
         power = spectra.real**2 + spectra.imag**2
         wrong = (np.fft.rfft(error, 2 * FRAME) * _LATE).astype(np.complex64, copy=False)
         self._near = self._smoothed(wrong)
-        gain = self._unsure / (0.5 * np.einsum("pb,pb->b", self._unsure, power) + self._near + BARELY)
+        gain = self._unsure / (0.5 * (self._unsure * power).sum(axis=0) + self._near + BARELY)
         step = np.fft.irfft(gain * np.conj(spectra) * wrong, axis=1)
         step[:, FRAME:] = 0.0  # the room's parts are no longer than a frame
         self._room = (STEADY * (self._room + np.fft.rfft(step, axis=1))).astype(np.complex64, copy=False)
