@@ -61,7 +61,6 @@ class Ledger:
         self._spoken = spoken
         self._queued = float(played)
         self._phrase = ""
-        self._inside = False
         self._due: deque[tuple[float, Literal["begin", "word", "end"], str]] = deque()
 
     def phrase(self, text: str) -> None:
@@ -69,13 +68,11 @@ class Ledger:
 
     def queue(self, speech: Speech) -> None:
         scale = RATE / speech.rate
-        if not self._inside:
-            self._due.append((self._queued + 2, "begin", self._phrase))
+        self._due.append((self._queued + 2, "begin", self._phrase))
         self._due.extend((self._queued + until * scale, "word", word) for word, until in speech.words)
         self._queued += len(speech.samples) * scale
         if speech.last:
             self._due.append((self._queued, "end", self._phrase))
-        self._inside = not speech.last
 
     def heard(self, played: int) -> tuple[str, ...]:
         """The words that have been heard whole since the last look, at a count of `played`."""

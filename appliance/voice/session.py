@@ -130,7 +130,7 @@ class _Session:
             case Draft():
                 if await self._take(event.turn, event.text) == "words":
                     await self._prepare(Transcript(event.at, event.turn, event.text, 1.0))
-            case Woken() if not self._answer or self._answer.confirmed.is_set():
+            case Woken():
                 await self.leave()
                 self._forget()
             case Failed():

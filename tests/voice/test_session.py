@@ -438,6 +438,18 @@ async def test_words_that_may_still_change_do_not_end_an_answer(committed, tail,
     assert [reason for _, _, reason in answers(seen)] == ["interrupted" if left else "complete"]
 
 
+async def test_the_answer_to_an_interruption_can_be_interrupted_at_once():
+    box = Box(COUNT)
+    words = [Draft(0, 2, "No, wait."), Transcript(0, 2, "No, wait.", 0.9)]
+    seen, _ = await run(box, *over(box, *words, *box.heard(0.3), *box.heard(0.2, 0.9)))
+    assert holds(seen) == [(1, True), (1, False), (2, True), (2, False)]
+
+
+async def test_a_hold_that_was_over_before_word_of_it_came_is_not_told():
+    seen, _ = await run(Voice(pace=0.02), Transcript(9, 1, "hello", 0.9), 0.03, Held(20, 0, True), Held(30, 0, False))
+    assert holds(seen) == []
+
+
 async def test_stop_ends_the_answer_as_soon_as_it_is_heard_and_nothing_is_said():
     box = Box(COUNT)
     heard = [Draft(0, 2, "Stop."), *box.heard(0), Transcript(0, 2, "Stop!", 0.9)]
@@ -562,11 +574,12 @@ async def test_a_loudspeaker_that_is_gone_is_asked_no_more_than_once_for_a_cue()
     assert [reason for _, _, reason in answers(seen)] == ["failed"]
 
 
+@pytest.mark.parametrize("before", [0, 1])
 @pytest.mark.parametrize("length", range(28, 36))
-async def test_an_answer_that_ends_as_it_is_stopped_is_reported_once(length):
+async def test_an_answer_that_ends_as_it_is_stopped_is_reported_once(length, before):
     """The watcher is so slow that the report itself has to wait, at one of these lengths."""
     voice, conversation = Voice(reply="word " * length), Conversation()
-    steps = [Transcript(9, 1, "go", 0.9), 0.05, Transcript(50, 2, "Stop.", 0.9)]
+    steps = [*before * [SpeechPaused(5, 1)], Transcript(9, 1, "go", 0.9), 0.05, Transcript(50, 2, "Stop.", 0.9)]
     async with line(script(steps), conversing(voice, conversation), depth=1) as events:
         await asyncio.sleep(0.1)
         seen = [event async for event in events]
