@@ -64,13 +64,13 @@ class Kalman:
         self._kept = self._room.copy()
 
     def recall(self) -> None:
-        """Goes back to the room that was kept, but is as unsure of it as of 1 % of any: the far end has been put in its
+        """Goes back to the room that was kept, but is as unsure of it as of a tenth of any: the far end has been put in its
         place, and what was learnt while it was elsewhere is wrong."""
         kept = self._kept
         self.reset()
         if kept is not None:
             self._room, self._kept = kept.copy(), kept
-            self._unsure = np.float32(0.01) * self._prior
+            self._unsure = np.float32(0.1) * self._prior
 
     def push(self, near: Wave, far: Wave, *, learn: bool = True) -> Wave:
         """`near` without the echo that is known of. What does not `learn` leaves the room as it is."""
