@@ -225,9 +225,13 @@ class Device:
             server, place = server and self._observer.server, self._observer.place
         return Reading(now, self._skipped + self._heard, alive, server, place)
 
+    def _needed(self) -> int:
+        """Channels that the microphone must have: those that are named, and one to hear with beside the reference."""
+        return max(*self._channels, self._reference, 1 if self._reference >= 0 and not self._channels else 0) + 1
+
     def _weights(self) -> Wave:
         """By how much each channel counts in what is heard, float32 [channels]; the sum is 1 / 32768."""
-        chosen = self._channels or tuple(n for n in range(self._inputs) if n != self._reference or self._inputs == 1)
+        chosen = self._channels or tuple(n for n in range(self._inputs) if n != self._reference)
         weights = np.zeros(self._inputs, np.float32)
         weights[list(chosen)] = 1 / (32768 * len(chosen))
         return weights
@@ -282,11 +286,11 @@ class Device:
     def _open(self, port: Port, direction: Direction, callback: Callable[..., object]) -> tuple[Any, int, int]:
         """Opens the port at the first form that it takes: its native rate and at most two channels, then others."""
         most = port.channels(direction)
-        need = max(*self._channels, self._reference, 0) + 1 if direction == "capture" else 1
+        need = self._needed() if direction == "capture" else 1
         if need > most:
             raise DeviceFault(
-                f"{port.id} has {most} channels, numbered from 0; channel {need - 1} is set",
-                "correct audio.channels and audio.reference",
+                f"{port.id} has {most} channels, and the settings name {need}",
+                "correct audio.channels and audio.reference: channels are numbered from 0",
                 "refused",
             )
         reasons: list[str] = []

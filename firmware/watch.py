@@ -29,8 +29,7 @@ TOLERANCE = 0.02
 
 BIN = 0.4
 BINS = 4
-SETTLE = 0.25
-"""The rate is measured in four bins of 0.4 s, once the sound that waited at the start has come."""
+"""The rate is measured in four bins of 0.4 s."""
 
 WAITED = 0.001
 """Seconds after which a frame was waited for: one that lay ready says nothing about the time of its arrival."""
@@ -148,9 +147,7 @@ class _Pace:
     def step(self, sound: float, now: float) -> Trouble | None:
         """`sound` seconds have come by `now`."""
         if self._start is None:
-            self._start = now + SETTLE
-        if now < self._start:
-            return None
+            self._start = now
         number = int((now - self._start) / BIN)
         trouble = None
         if number == self._bin + 1 and number:

@@ -545,10 +545,18 @@ def test_a_reference_is_no_part_of_what_is_heard(library: Library) -> None:
     device.close()
 
 
-@pytest.mark.parametrize("library", [((48_000,), 2)], indirect=True)
-@pytest.mark.parametrize("which", [{"channels": (2,)}, {"reference": 2}])
+@pytest.mark.parametrize(
+    ("library", "which"),
+    [
+        (((48_000,), 2), {"channels": (2,)}),
+        (((48_000,), 2), {"reference": 2}),
+        (((48_000,), 2), {"channels": (0, 1), "reference": 2}),
+        (((48_000,), 1), {"reference": 0}),
+    ],
+    indirect=["library"],
+)
 def test_a_channel_that_is_not_there(library: Library, which: dict[str, Any]) -> None:
-    with pytest.raises(DeviceFault, match=r"has 2 channels, numbered from 0; channel 2 is set") as caught:
+    with pytest.raises(DeviceFault, match=r"has [12] channels, and the settings name [23]") as caught:
         Device(**which)
     assert caught.value.kind == "refused"
     assert library.terminated == 1
@@ -581,6 +589,7 @@ def test_far_and_near_stay_together_while_the_loop_stalls(library: Library, monk
     assert device.overruns == len(stalled) - 50
     assert frames[30].overruns == len(stalled) - 50
     assert sum(len(frame.far) for frame in frames) == 600 * FRAME
+    assert sum(len(frame.far) > 0 for frame in frames[31:]) == 16
     for frame in frames[31:]:
         heard, played = frame.samples[0], frame.far
         assert not len(played) or tuple(played[::FRAME]) == (heard, heard + 1, heard + 2)

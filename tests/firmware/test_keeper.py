@@ -247,6 +247,42 @@ def test_muting_closes_the_microphone_and_only_it() -> None:
     assert not any(frame.samples.any() for frame in tapped[seen:unmuted])
 
 
+def test_what_is_being_heard_while_it_is_muted_is_not_passed_on() -> None:
+    """The call comes from another thread while this one waits for the frame."""
+
+    def overheard() -> Iterator[Pcm]:
+        for number, frame in enumerate(voice()):
+            if number == 100:
+                box.keeper.mute(True)
+            yield frame
+
+    box = Box(source=overheard)
+    box.run(2)
+    heard = [frame for frame in box.frames if frame.live]
+    assert len(heard) == 100
+    assert not any(frame.samples.any() for frame in box.frames[100:])
+
+
+def test_a_card_that_takes_long_to_open_costs_no_time() -> None:
+    box = Box(Mishap(3 * RATE, "moved"))
+
+    def open(at: int, mixer: Mixer, *, listen: bool = True) -> Sound:
+        box.world.sleep(1.0)
+        return box.open(at, mixer)
+
+    box.keeper._open = open
+    box.run(8)
+    assert gapless(box.frames)
+    assert abs(box.frames[-1].at / RATE - box.world.now()) < 0.05
+
+
+def test_what_a_card_loses_before_its_first_frame_is_no_loss_of_ours() -> None:
+    box = Box(Mishap(0, "overrun", frames=3))
+    box.run(1)
+    assert gapless(box.frames)
+    assert box.keeper.overruns == 0
+
+
 def test_muted_from_the_start_it_never_listens() -> None:
     box = Box()
     box.keeper.mute(True)

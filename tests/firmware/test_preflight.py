@@ -32,6 +32,8 @@ def test_nothing_stands_in_the_way() -> None:
     assert obstacles(replace(WELL, server="absent")) == [], "a card needs no server"
     assert obstacles(replace(NO_CARD, server="answers")) == [], "a server needs no card of ours"
     assert obstacles(replace(WELL, user="root", uid=0, groups=frozenset(), rtprio=0)) == []
+    root = replace(NO_CARD, user="root", uid=0, groups=frozenset())
+    assert not any("group" in obstacle.found for obstacle in obstacles(root)), "no group keeps root away"
 
 
 @pytest.mark.parametrize(

@@ -174,6 +174,12 @@ def test_a_right_rate_is_right_whatever_the_box_does(
     assert arrive(Watch(), np.maximum.accumulate(times), cost) is None
 
 
+def test_sound_that_comes_and_goes_in_waves_is_no_wrong_rate() -> None:
+    """A radio link that is late every other moment."""
+    times = np.arange(3000) * TICK
+    assert arrive(Watch(), np.maximum.accumulate(times + 0.1 * (times // 0.4 % 2))) is None
+
+
 def test_a_loop_that_is_too_slow_says_nothing_of_the_rate() -> None:
     """It reads what lies ready: when that came is not known."""
     assert arrive(Watch(), np.arange(3000) * TICK, cost=0.015) is None
