@@ -21,6 +21,12 @@ MEASUREMENTS = {
     "phonemes": "our phonemes against espeak's, by word error",
     "box": "memory, cold start, and the first turn against the next ten",
     "turn": "end of speech to first sound, against the plain chain",
+    "echo": "echo cancellation against the bare libraries",
+    "wake": "wake words against the bare package",
+    "own": "an hour of the box's own speech in simulated rooms",
+    "bargein": "from the user's first syllable over an answer to silence",
+    "idle": "what listening costs while nobody speaks",
+    "soak": "a day of listening with a fault every few minutes",
 }
 
 

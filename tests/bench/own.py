@@ -10,8 +10,10 @@ front end.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from itertools import cycle, product
 from typing import Any
 
@@ -20,8 +22,11 @@ from harness import arguments, judged, report, user_shelf
 from spoken import REPLIES, said
 
 from appliance import config
-from appliance.compose import Engines, listening
-from appliance.events import Attending, Held, NoSpeech, SpeechStarted, Transcript, Woken
+from appliance.compose import Engines, basement, hears, interrupt_rules
+from appliance.events import Held, NoSpeech, SpeechStarted, Transcript, Woken
+from appliance.stream import Events
+from appliance.voice.attend import AttendRules, Attention
+from appliance.voice.bargein import Floor
 from firmware.fake import Fake
 from firmware.frame import RATE, Pcm
 from firmware.room import Room
@@ -56,28 +61,32 @@ async def hear(engines: Engines, fake: Fake, spoken: list[Pcm], *, bare: bool) -
     for reply in spoken:
         fake.player.play(reply, RATE)
         fake.player.play(gap, RATE)
-    async with listening(engines, fake, bare=bare) as events:
-        async for event in events:
-            match event:
-                case SpeechStarted():
-                    found["speech"] += 1
-                case Transcript():
-                    found["turns"] += 1
-                    print(f"    heard: {event.text}")
-                case NoSpeech():
-                    found[f"dissolved: {event.why}"] += 1
-                case Woken():
-                    found["wakes"] += 1
-                case Held(on=True):
-                    found["holds"] += 1
-                case Attending():
-                    pass
+    floor = Floor(fake.player, interrupt_rules(engines.config))
+    attention = Attention(AttendRules(mode="always"))
+    with nullcontext(fake) if bare else basement(engines, fake) as sound:
+        async with hears(engines, sound, attention.watch, attention=attention, floor=floor) as events:
+            await count(events, found)
     return found
 
 
+async def count(events: Events, found: Counter[str]) -> None:
+    async for event in events:
+        match event:
+            case SpeechStarted():
+                found["speech"] += 1
+            case Transcript():
+                found["turns"] += 1
+                print(f"  heard: {event.text}", file=sys.stderr)
+            case NoSpeech():
+                found[f"dissolved: {event.why}"] += 1
+            case Woken():
+                found["wakes"] += 1
+            case Held(on=True):
+                found["holds"] += 1
+
+
 def run(minutes: float) -> dict[str, Any]:
-    settings = config.parse('[wake]\nmode = "always"')
-    engines = Engines(settings, user_shelf())
+    engines = Engines(config.parse(""), user_shelf())
     pool = cycle(replies(engines))
     rows: list[dict[str, Any]] = []
     conditions = list(product(DELAYS, LEVELS, DRIFTS))
@@ -88,7 +97,7 @@ def run(minutes: float) -> dict[str, Any]:
         fake = Fake(tail=length + 2, room=room, noise=NOISE, capacity=length + 10)
         found = asyncio.run(hear(engines, fake, chosen, bare=False))
         rows.append({"delay": delay, "level": level, "drift": drift, "speech_s": sum(map(len, chosen)) / RATE, **found})
-        print(rows[-1], flush=True)
+        print(rows[-1], file=sys.stderr, flush=True)
     chosen = speech(pool, BARE_MINUTES * 60)
     length = sum(map(len, chosen)) / RATE + PAUSE * len(chosen)
     fake = Fake(tail=length + 2, room=Room(delay=0.03, gain=0.0), noise=NOISE, capacity=length + 10)
