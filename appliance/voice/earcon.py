@@ -22,6 +22,9 @@ PATTERNS: dict[str, tuple[int, ...]] = {
 ATTENTION = (587, 880)
 """Two soft tones, 60 ms each: the user is being listened to."""
 
+CALLED = ("word", "button", "api")
+"""Why the box attends when somebody has called it: a tone answers. A follow-up question needs none."""
+
 
 def tones(hertz: tuple[int, ...], seconds: float, loudness: float) -> Wave:
     """One tone after the other, each with soft edges: float32 [n] at RATE."""
@@ -36,13 +39,13 @@ def earcon(failure: Failed) -> Speech:
 
 
 def acknowledge(player: Player) -> Stage:
-    """Passes everything on; plays ATTENTION when the box begins to attend. The sound waits for nobody and delays
-    nobody: while one still plays there is no other."""
+    """Passes everything on; plays ATTENTION when the box attends because it was called. The sound waits for nobody and
+    delays nobody: while one still plays there is no other."""
     sound = tones(ATTENTION, 0.06, 0.06)
 
     async def stage(events: Events) -> Events:
         async for event in events:
-            if isinstance(event, Attending) and event.on and not player.pending:
+            if isinstance(event, Attending) and event.on and event.why in CALLED and not player.pending:
                 player.play(sound, RATE)
             yield event
 

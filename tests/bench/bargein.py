@@ -26,7 +26,7 @@ from harness import ROOT, arguments, figures, judged, report
 from appliance import config
 from appliance.commands.shelf import open_shelf
 from appliance.compose import Engines, talk
-from appliance.events import Answered, Event, Held, Mark, NoSpeech, Transcript
+from appliance.events import Answered, Draft, Event, Held, Mark, NoSpeech, Transcript
 from appliance.voice.conversation import Conversation
 from appliance.voice.say import Speaker
 from firmware import wav
@@ -215,7 +215,7 @@ def note(event: Event, outcome: Outcome, card: Fake) -> None:
             outcome.reason = event.reason
         case NoSpeech():
             outcome.why = event.why
-        case Transcript() if event.turn > 1:
+        case Draft() | Transcript() if event.turn > 1:
             outcome.text = event.text
         case Mark(stage="think", name="start"):
             outcome.thoughts += 1
