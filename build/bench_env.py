@@ -18,7 +18,12 @@ from steps import CACHE, StepFailed, Steps
 ENV = CACHE / "bench-env"
 WHEELS = CACHE / "wheels"
 PYTHON = ENV / "bin/python"
-PEERS = {"faster-whisper": "1.2.1", "piper-tts": "1.8.0", "openvino-genai": "2026.4.1.0"}
+PEERS = {
+    "faster-whisper": "1.2.1",
+    "piper-tts": "1.8.0",
+    "openvino-genai": "2026.4.1.0",
+    "pymicro-wakeword": "2.5.0",
+}
 LLAMA = "0.3.36"
 INSTRUCTIONS = {
     "GGML_AVX": "avx",

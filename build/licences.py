@@ -22,6 +22,7 @@ PEERS = (
     ("llama-cpp-python", "MIT"),
     ("openvino-genai", "Apache-2.0"),
     ("piper-tts", "GPL-3.0-or-later"),
+    ("pymicro-wakeword", "Apache-2.0"),
 )
 """Installed by `bench-setup` into an environment of their own, to measure against; no part of Parley."""
 CARRIED = (

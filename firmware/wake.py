@@ -1,11 +1,15 @@
 """Wake words: micro features once for all words, a streaming model per word (injected as `infer`), a decision per word.
 
+Two things are asked of a word that the box plays itself at the time: does what was heard sound like what was played,
+and is there more of it than the canceller usually leaves?
+
 The features are those of the TensorFlow Lite micro front end (40 bands, 30 ms, a hop of 10 ms, noise reduction and
 per-channel gain), which the models were trained on.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 from pymicro_features import MicroFrontend
 
 from firmware.fault import Fault
-from firmware.frame import FRAME, RATE, Pcm, Wave, Woke, to_wave
+from firmware.frame import FRAME, NOTHING, RATE, Pcm, Wave, Woke, to_wave
 
 BANDS = 40
 
@@ -34,18 +38,24 @@ REFRACTORY = RATE
 HANG = RATE
 """Samples of silence behind which nothing plays any more."""
 
-LAG = 600 * RATE // 1000
-"""Samples by which the echo of what was played may come later, at most."""
+LAG = 60
+"""Rows (0.6 s) by which the echo of what was played may come later, at most."""
 
-ECHO_SCORE = 0.3
-"""Score from which what is played counts as the word: low, since a word too many there costs little."""
+SAID = 0.3
+"""Score of a single window from which what is played counts as the word: low, since it decides nothing alone."""
+
+SPAN = 70
+"""Rows over which what is heard is compared with what is played: a wake word."""
+
+ALIKE = 0.78
+"""Correlation of the two from which it is the echo: of echoes through eight rooms it was 0.82 to 0.99, of a user who
+says the same word over it at +3 dB, in the very voice of the box, at most 0.75, in other voices 0.1 to 0.7."""
 
 MARGIN = 10.0
-"""dB by which the near end must stand above what the canceller usually leaves of the echo, for a word that the box says
-at the same time to be the user's."""
+"""dB by which the word must stand above what is usually left of the echo; users at +3 dB stood 14 to 40 above it."""
 
-SPAN = 60
-"""Frames over which the near end and the echo are compared: a wake word."""
+HISTORY = 10 * RATE // FRAME
+"""Rows of playing from which it is known what is usually left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +63,8 @@ class WakeWord:
     """`name` is the model's, `phrase` what is said. `infer` takes `features` float32 [1, stride, BANDS] and gives
     `score` float32 [1, 1], a probability; it keeps the state of one stream, and `infer_far` that of another.
 
-    The word is heard where the mean of the last `window` scores reaches `threshold`. That is `late` samples behind its
-    end (or before, if negative), and the word is `length` samples long: medians of recordings.
+    The word is heard where the mean of the last `window` scores reaches `threshold`. That is up to `late` samples
+    behind its end, and it is `length` samples long.
     """
 
     name: str
@@ -62,7 +72,7 @@ class WakeWord:
     infer: Infer
     infer_far: Infer
     threshold: float
-    window: int = 5
+    window: int
     stride: int = 3
     late: int = 0
     length: int = 700 * RATE // 1000
@@ -70,11 +80,13 @@ class WakeWord:
 
 
 class Wake:
-    """The wake words that one stream holds, whatever the size of its pieces. One thread uses it.
+    """The wake words that one stream holds, whatever the size of its pieces. One thread uses it, but that `threshold`
+    may come from any.
 
-    While the box plays, what it plays is scored too, and a word that it says itself is not one that wakes it.
+    While the box plays, what it plays is scored too, so that a word that it says itself does not wake it.
 
-    `scored` counts the windows of the near end that were scored: it stands still where nothing listens.
+    `scored` counts the windows that were scored for all words: it stands still where nothing listens. `suppressed`
+    counts the words that were the box's own.
     """
 
     def __init__(self, words: Sequence[WakeWord]) -> None:
@@ -82,93 +94,119 @@ class Wake:
         self.suppressed = 0
         self._features = _Features()
         self._words = {word.name: _Word(word) for word in words}
-        self._far = _FarEnd(words)
+        self._own = _Own(words)
         self.reset()
 
-    def push(self, samples: Pcm, at: int, *, far: Pcm | None = None, doubt: float = 0.0) -> tuple[Woke, ...]:
-        """The words that `samples` complete, int16 [n] at RATE and echo-cancelled. `at` is the index of their first,
-        `far` what the loudspeaker took meanwhile [m]."""
-        self._far.push(samples, far, at)
-        woke = []
-        for row, used in self._features.push(samples):
-            for word in self._words.values():
-                if word.near.push(row):
-                    self.scored += 1
-                    woke.append(self._judge(word, at + used))
-        return tuple(note for note in woke if note is not None)
-
-    def reset(self) -> None:
-        """Forgets all sound."""
-        self._features.reset()
-        self._far.reset()
-        for word in self._words.values():
-            word.reset()
-
-    def threshold(self, name: str, value: float) -> None:
-        """From the next window on. Raises Fault where there is no such word, or the value is no probability."""
-        if name not in self._words:
-            raise Fault(f"there is no wake word {name!r}", f"there are {', '.join(self._words) or 'none'}")
-        if not 0.0 < value < 1.0:
-            raise Fault(f"the threshold of {name} cannot be {value}", "it must lie between 0 and 1")
-        self._words[name].threshold = float(value)
+    @property
+    def words(self) -> tuple[WakeWord, ...]:
+        return tuple(word.made for word in self._words.values())
 
     @property
     def thresholds(self) -> dict[str, float]:
         return {name: word.threshold for name, word in self._words.items()}
+
+    def push(self, samples: Pcm, at: int, *, far: Pcm = NOTHING) -> tuple[Woke, ...]:
+        """The words that `samples` complete: int16 [n] at RATE without echo, but with all of the user's voice. `at` is
+        the index of their first, `far` what the loudspeaker took meanwhile, int16 [m]."""
+        self._own.push(far, at + len(samples))
+        woke = []
+        for row in self._features.push(samples):
+            self._own.heard(row)
+            now = at + row.end
+            woke += [self._judge(word, now) for word in self._words.values() if word.push(row)]
+        return tuple(note for note in woke if note)
+
+    def reset(self) -> None:
+        """Forgets all sound."""
+        self._features.reset()
+        self._own.reset()
+        for word in self._words.values():
+            word.reset()
+
+    def threshold(self, name: str, value: float) -> None:
+        """From the next window on. Raises Fault where there is no such word, or the value is none."""
+        if name not in self._words:
+            raise Fault(f"there is no wake word {name!r}", f"there are {', '.join(self._words) or 'none'}")
+        if not 0.0 < value < 1.0:
+            raise Fault(f"{value!r} is no threshold for {name}", "it must lie between 0 and 1")
+        self._words[name].threshold = float(value)
 
     def peak(self, name: str) -> float:
         """The best score of the last two seconds."""
         return max(self._words[name].recent, default=0.0)
 
     def _judge(self, word: _Word, now: int) -> Woke | None:
-        score = word.near.mean
+        self.scored += 1
+        score = word.scores.mean
         word.recent.append(score)
-        if score < word.threshold or now < word.deaf_until:
+        if score < word.threshold:
+            word.since = None
             return None
-        if self._far.says(word.word.name, now):
-            self.suppressed += 1
+        rises, word.since = word.since is None, now if word.since is None else word.since
+        if now < word.deaf_until:
+            return None
+        if self._own.says(word.made.name, now):
+            self.suppressed += rises
             return None
         word.deaf_until = now + REFRACTORY
-        end = now - max(word.word.late, 0)
-        return Woke(word.word.name, end - word.word.length, end, score, word.threshold)
+        end = word.since - word.made.late
+        return Woke(word.made.name, end - word.made.length, end, score, word.threshold)
 
 
 class _Word:
     """What is remembered of one word at the near end."""
 
-    def __init__(self, word: WakeWord) -> None:
-        self.word = word
-        self.threshold = word.threshold
-        self.near = _Scores(word.infer, word)
-        self.recent: deque[float] = deque(maxlen=2 * RATE // FRAME // word.stride)
+    def __init__(self, made: WakeWord) -> None:
+        self.made = made
+        self.threshold = made.threshold
+        self.scores = _Scores(made.infer, made)
+        self.recent: deque[float] = deque(maxlen=2 * RATE // FRAME // made.stride)
+        self.deaf_until = 0
+
+    def push(self, row: _Row) -> bool:
+        return self.scores.push(row)
 
     def reset(self) -> None:
-        self.deaf_until = -1
+        self.deaf_until = 0
+        self.since: int | None = None
         self.recent.clear()
-        self.near.reset()
+        self.scores.reset()
+
+
+# --- one stream ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The features of a frame, [BANDS], its `power` against full scale, and the samples of the push up to its end."""
+
+    bands: Wave
+    power: float
+    end: int
 
 
 class _Features:
-    """int16 at RATE to rows of BANDS, one each FRAME."""
+    """int16 at RATE to rows, one each FRAME."""
 
     def __init__(self) -> None:
         self._frontend = MicroFrontend()
-        self._held = b""
+        self._held: Pcm = NOTHING
 
-    def push(self, samples: Pcm) -> Iterator[tuple[Wave, int]]:
-        """Each row that is complete, and how many of the samples lie in front of its end."""
-        late = len(self._held) // 2
-        sound = self._held + np.ascontiguousarray(samples, np.int16).tobytes()
-        whole = len(sound) - len(sound) % (2 * FRAME)
+    def push(self, samples: Pcm) -> Iterator[_Row]:
+        late = len(self._held)
+        sound = np.concatenate([self._held, samples]).astype(np.int16, copy=False)
+        whole = len(sound) // FRAME * FRAME
         self._held = sound[whole:]
-        for start in range(0, whole, 2 * FRAME):
-            found = self._frontend.process_samples(sound[start : start + 2 * FRAME])
-            if found.features:
-                yield np.array(found.features, np.float32), start // 2 + FRAME - late
+        for start in range(0, whole, FRAME):
+            piece = sound[start : start + FRAME]
+            found = self._frontend.process_samples(piece.tobytes())
+            if found.features:  # none before there is a whole window
+                wave = to_wave(piece)
+                yield _Row(np.array(found.features, np.float32), float(wave @ wave) / FRAME, start + FRAME - late)
 
     def reset(self) -> None:
         self._frontend.reset()
-        self._held = b""
+        self._held = NOTHING
 
 
 class _Scores:
@@ -185,9 +223,9 @@ class _Scores:
         """Of a full window; 0 before there is one."""
         return sum(self.last) / len(self.last) if len(self.last) == self.last.maxlen else 0.0
 
-    def push(self, row: Wave) -> bool:
+    def push(self, row: _Row) -> bool:
         """Whether the row was the last that a score needed."""
-        self._rows.append(row)
+        self._rows.append(row.bands)
         if len(self._rows) < self._stride:
             return False
         self.last.append(float(self._infer({"features": np.stack(self._rows)[None]})["score"][0, 0]))
@@ -195,6 +233,7 @@ class _Scores:
         return True
 
     def reset(self) -> None:
+        """Silence takes the place of all that was heard: a model cannot be told to forget."""
         silence = {"features": np.zeros((1, self._stride, BANDS), np.float32)}
         for _ in range(WASH):
             self._infer(silence)
@@ -202,72 +241,87 @@ class _Scores:
         self.last.clear()
 
 
-class _FarEnd:
-    """What the box plays, and how much of it is left at the near end."""
+# --- what the box says itself ----------------------------------------------------------------------------------------
+
+
+class _Own:
+    """What the box plays, and what is left of it in what is heard. It costs nothing while nothing plays."""
 
     def __init__(self, words: Sequence[WakeWord]) -> None:
         self._features = _Features()
         self._scores = {word.name: _Scores(word.infer_far, word) for word in words}
-        self.reset()
+        self._near: deque[_Row] = deque(maxlen=SPAN)
+        self._far: deque[_Row] = deque(maxlen=SPAN + LAG)
+        self._left: deque[float] = deque(maxlen=HISTORY + SPAN)
+        self._said: dict[str, int] = {}
 
     def reset(self) -> None:
-        self._playing_until = -1
-        self._said: dict[str, int] = {}
-        self.debug: list[Any] = []
-        self._near_power = _Mean(SPAN)
-        self._far_power = _Mean(SPAN)
-        self._loudest: deque[float] = deque(maxlen=(LAG + FRAME * 10) // FRAME)
-        self.floor = None
-
-    def push(self, near: Pcm, far: Pcm | None, at: int) -> None:
-        now = at + len(near)
-        if far is not None and far.any():
-            if self._playing_until < at:
-                self._begin()
-            self._playing_until = now + HANG
-        if now > self._playing_until:
-            return
-        f = far if far is not None else np.zeros(0, np.int16)
-        for row, _ in self._features.push(f):
-            for name, scores in self._scores.items():
-                if scores.push(row) and scores.last[-1] >= ECHO_SCORE:
-                    self._said[name] = now
-        self._near_power.push(_energy(near), len(near))
-        self._far_power.push(_energy(f), len(f))
-        self._loudest.append(self._far_power.value)
-        self.debug.append(
-            (now, 10 * np.log10(self._near_power.value + 1e-10), 10 * np.log10(max(self._loudest) + 1e-10))
-        )
-
-    def says(self, name: str, now: int) -> bool:
-        """Whether a word that is heard now is one that the box itself has just said."""
-        return name in self._said and now - self._said[name] <= LAG
-
-    def _begin(self) -> None:
-        self._features.reset()
+        self._plays_until = -1
+        self._plays = False
+        self._left.clear()
+        self._begin()
         for scores in self._scores.values():
             scores.reset()
 
+    def push(self, far: Pcm, now: int) -> None:
+        """`now` is the near end's clock."""
+        if len(far) and far.any():
+            if now > self._plays_until:
+                self._begin()
+            self._plays_until = now + HANG
+        self._plays = now <= self._plays_until
+        for row in self._features.push(far) if self._plays else ():
+            self._far.append(row)
+            for name, scores in self._scores.items():
+                if scores.push(row) and scores.last[-1] >= SAID:
+                    self._said[name] = now
 
-class _Mean:
-    def __init__(self, n: int) -> None:
-        self._q: deque[tuple[float, int]] = deque(maxlen=n)
+    def heard(self, row: _Row) -> None:
+        if not self._plays:
+            return
+        self._near.append(row)
+        if len(self._near) == SPAN and self._far:
+            self._left.append(self._ratio())
 
-    def push(self, energy: float, n: int) -> None:
-        self._q.append((energy, n))
+    def says(self, name: str, now: int) -> bool:
+        """Whether a word that is heard now is what the box has just said itself."""
+        if not self._plays or now - self._said.get(name, -RATE) > LAG * FRAME:
+            return False
+        usual = list(self._left)[:-SPAN]
+        if len(usual) < SPAN or self._left[-1] < float(np.median(usual)) + MARGIN:
+            return True
+        return self._alike() >= ALIKE
 
-    @property
-    def value(self) -> float:
-        return sum(e for e, _ in self._q) / max(1, sum(n for _, n in self._q))
+    def _begin(self) -> None:
+        """What was played before is over; how much is usually left of it is still known."""
+        self._features.reset()
+        self._near.clear()
+        self._far.clear()
+        self._said.clear()
+
+    def _ratio(self) -> float:
+        """dB of what is heard against what was played at its loudest, as echo may be heard later."""
+        near = sum(row.power for row in self._near) / SPAN
+        played = np.convolve([row.power for row in self._far], np.full(SPAN, 1 / SPAN))[: len(self._far)]
+        return 10 * math.log10((near + 1e-10) / (float(played.max()) + 1e-10))
+
+    def _alike(self) -> float:
+        """The largest correlation of the last SPAN rows with what was played up to LAG rows before."""
+        near = _levelled(np.stack([row.bands for row in self._near]))
+        far = np.stack([row.bands for row in self._far])
+        ends = range(max(SPAN, len(far) - LAG), len(far) + 1)
+        return max((float(np.vdot(near, _levelled(far[end - SPAN : end]))) for end in ends), default=0.0)
 
 
-def _energy(samples: Pcm) -> float:
-    wave = to_wave(samples)
-    return float(np.dot(wave, wave))
+def _levelled(rows: Wave) -> Wave:
+    """Each band without its mean, all of them of unit length."""
+    flat = rows - rows.mean(axis=0)
+    unit: Wave = flat / (np.linalg.norm(flat) + 1e-9)
+    return unit
 
 
 def scores(word: WakeWord, samples: Pcm) -> list[float]:
     """What the model says to each window of a sound, [0, 1], behind silence."""
     features, heard = _Features(), _Scores(word.infer, word)
     heard.reset()
-    return [heard.last[-1] for row, _ in features.push(samples) if heard.push(row)]
+    return [heard.last[-1] for row in features.push(samples) if heard.push(row)]

@@ -1,13 +1,19 @@
-"""A second opinion about a wake word: the recogniser's."""
+"""A second opinion on a wake word: does the recogniser hear the phrase in the same sound?"""
 
 from __future__ import annotations
 
-from appliance.runtime.model import finish
+from typing import Protocol
+
+from appliance.runtime.asr import Hypothesis
+from appliance.runtime.model import Steps, finish
 from appliance.voice.address import says
-from appliance.voice.hear import Recogniser
-from firmware.frame import Pcm, to_wave
+from firmware.frame import Pcm, Wave, to_wave
+
+
+class Recogniser(Protocol):
+    def transcribe(self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "") -> Steps[Hypothesis]: ...
 
 
 def verify(recogniser: Recogniser, sound: Pcm, phrase: str, language: str = "") -> bool:
-    """Whether the recogniser finds the phrase in the sound, int16 mono [n] at RATE. Blocks."""
+    """`sound` is int16 [n] at RATE around the word. Runs to its end: whoever has no time does not wait for it."""
     return says(finish(recogniser.transcribe(to_wave(sound), language=language)).text, [phrase])
