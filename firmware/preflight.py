@@ -26,8 +26,8 @@ Server = Literal["answers", "cookie", "denied", "refused", "absent"]
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """`severe` is what leaves no sound at all; the rest makes it worse. `barred`: there is sound, but this user is denied
-    it."""
+    """`severe` is what leaves no sound at all; the rest makes it worse. `barred`: there is sound, but this user is
+    denied it."""
 
     found: str
     fix: str
