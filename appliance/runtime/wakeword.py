@@ -13,6 +13,7 @@ from appliance.runtime.tfl import TflModel
 from firmware.frame import RATE
 from firmware.wake import BANDS, Role, WakeWord
 
+
 @contextmanager
 def open_words(shelf: Shelf, ids: Iterable[str]) -> Iterator[tuple[tuple[WakeWord, ...], tuple[ModelFault, ...]]]:
     """The words of the models named, and what is wrong with those that cannot be used: one leaves the others alone."""
@@ -38,8 +39,8 @@ def open_word(built: Built) -> Iterator[WakeWord]:
             phrase=_option(card, "phrase", str),
             infer=_named(near, model),
             infer_far=_named(far, model),
-            threshold=_option(card, "threshold", float),
-            window=_option(card, "window", int),
+            threshold=_between(card, "threshold", _option(card, "threshold", float), 0.01, 0.99),
+            window=_between(card, "window", _option(card, "window", int), 1, 100),
             stride=stride,
             late=round(_option(card, "late_ms", float, 0.0) * RATE / 1000),
             length=round(_option(card, "length_ms", float, 700.0) * RATE / 1000),
@@ -86,4 +87,10 @@ def _option(card: Card, key: str, kind: type[Any], default: Any = None) -> Any:
     if type(value) is not kind:
         what = "is missing" if value is None else f"is {value!r:.60}"
         raise ManifestFault(f"{card.path}: options.{key} {what}", f"it must be a {kind.__name__}")
+    return value
+
+
+def _between(card: Card, key: str, value: Any, low: float, high: float) -> Any:
+    if not low <= value <= high:
+        raise ManifestFault(f"{card.path}: options.{key} is {value}", f"it must lie between {low} and {high}")
     return value

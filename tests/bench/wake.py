@@ -56,12 +56,13 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Trial:
-    """One scene that holds a word, which ends at `end`. `far` is what the box plays in it."""
+    """One scene that holds a word once, from `begin` to `end`. `far` is what the box plays in it."""
 
     word: str
     recording: str
     kind: str
     sound: Pcm
+    begin: int
     end: int
     far: tuple[Pcm, ...] = ()
 
@@ -163,11 +164,11 @@ def stretch(rng: Rng, sound: Wave, size: int) -> Wave:
 
 
 def span(sound: Wave) -> tuple[int, int]:
-    """Where the word begins and ends: around the loudest frame, up to a pause of 0.2 s 30 dB below it."""
+    """Where the word begins and ends: around the loudest frame, up to a pause of 0.16 s 20 dB below it."""
     whole = len(sound) // FRAME * FRAME
     energy = 10 * np.log10(np.square(sound[:whole].reshape(-1, FRAME)).mean(axis=1) + 1e-12)
-    loud = np.nonzero(np.convolve(energy, np.full(3, 1 / 3), "same") > energy.max() - 30)[0]
-    cuts = np.nonzero(np.diff(loud) > 20)[0] + 1
+    loud = np.nonzero(np.convolve(energy, np.full(3, 1 / 3), "same") > energy.max() - 20)[0]
+    cuts = np.nonzero(np.diff(loud) > 16)[0] + 1
     part = next(part for part in np.split(loud, cuts) if part[0] <= int(np.argmax(energy)) <= part[-1] + 1)
     return int(part[0]) * FRAME, (int(part[-1]) + 1) * FRAME
 
@@ -254,19 +255,19 @@ def scene(
     word: str, name: str, kind: str, dry: Wave, response: Wave | None, level: float, background: Wave, snr: float
 ) -> Trial:
     """The word at `level` dBFS, `snr` dB above the background."""
-    end = LEAD + span(dry)[1]
+    begin, end = (LEAD + at for at in span(dry))
     heard = at_level(in_room(dry, response), level)
     sound = np.zeros(LEAD + len(heard) + RATE, np.float32)
     sound[LEAD : LEAD + len(heard)] = heard
     sound += np.tile(at_level(background, level - snr), -(-len(sound) // len(background)))[: len(sound)]
-    return Trial(word, name, kind, to_pcm(np.clip(sound, -1, 1)), end)
+    return Trial(word, name, kind, to_pcm(np.clip(sound, -1, 1)), begin, end)
 
 
 def at_once(word: str, name: str, dry: Wave, order: Wave) -> Trial:
     """An order that begins with the sample behind the word."""
-    first, end = span(dry)[1], span(order)[0]
-    sound = np.concatenate([np.zeros(LEAD, np.float32), at_level(dry[:first], -26), at_level(order, -26)[end:]])
-    return Trial(word, name, "order at once", to_pcm(np.clip(sound, -1, 1)), LEAD + first)
+    (first, last), start = span(dry), span(order)[0]
+    sound = np.concatenate([np.zeros(LEAD, np.float32), at_level(dry[:last], -26), at_level(order, -26)[start:]])
+    return Trial(word, name, "order at once", to_pcm(np.clip(sound, -1, 1)), LEAD + first, LEAD + last)
 
 
 def over_own(
@@ -276,12 +277,12 @@ def over_own(
     answer = own_speech(sounds, [REPLIES[rng.integers(len(REPLIES))] for _ in range(2)])
     end = int(rng.uniform(4, 7) * RATE)
     voice = at_level(dry, 20 * np.log10(power(to_wave(answer))) + gain)
-    last = span(dry)[1]
+    first, last = span(dry)
     user = np.zeros(10 * RATE, np.float32)
     start = end - last
     user[start : start + len(voice)] = voice[: len(user) - start]
     near, far = echoed(answer, user, gain, delay, drift)
-    return Trial(word, name, "own speech", near, end, far)
+    return Trial(word, name, "own speech", near, start + first, end, far)
 
 
 def own_speech(sounds: Sounds, texts: Sequence[str]) -> Pcm:
@@ -333,7 +334,7 @@ def recall(wake: Wake, ask: Ask, scratch: Path, found: Iterator[Trial]) -> list[
     rows = []
     for trial in found:
         woke, cleaned = ours(wake, trial.sound, trial.far)
-        near = [w for w in woke if w.word == trial.word and -RATE // 2 <= w.end - trial.end <= RATE]
+        near = [w for w in woke if w.word == trial.word and w.end >= trial.begin]
         bare = theirs(ask, scratch, trial.sound)["heard"][trial.word]
         row = {
             "word": trial.word,
@@ -341,13 +342,13 @@ def recall(wake: Wake, ask: Ask, scratch: Path, found: Iterator[Trial]) -> list[
             "kind": trial.kind,
             "other half": trial.other_half,
             "ours": bool(near),
-            "peer": any(trial.end / RATE - 0.4 <= at <= trial.end / RATE + 1.0 for at in bare),
+            "peer": any(at >= trial.begin / RATE for at in bare),
             "end": (near[0].end - trial.end) * 1000 / RATE if near else None,
             "wrong": [w.word for w in woke if w not in near],
         }
         if trial.far:
             same = theirs(ask, scratch, cleaned)["heard"][trial.word]
-            row["peer, cleaned"] = any(trial.end / RATE - 0.4 <= at <= trial.end / RATE + 1.0 for at in same)
+            row["peer, cleaned"] = any(at >= trial.begin / RATE for at in same)
         rows.append(row)
     return rows
 
@@ -382,12 +383,12 @@ def mentions(sounds: Sounds, wake: Wake, ask: Ask, scratch: Path, word: str) -> 
     return rows
 
 
-def run(words: Sequence[WakeWord], sounds: Sounds, count: int) -> dict[str, Any]:
+def run(words: Sequence[WakeWord], sounds: Sounds, count: int, *, scenes: bool) -> dict[str, Any]:
     names = [word.name for word in words]
     with tempfile.TemporaryDirectory() as folder, peer("wake_peer.py", {"words": names}) as ask:
         scratch = Path(folder)
         result: dict[str, Any] = {"recall": [], "own replies": []}
-        for word in words:
+        for word in words if scenes else ():
             alone = Wake([word])
             result["recall"] += recall(alone, ask, scratch, trials(sounds, word.name))
             result["own replies"] += mentions(sounds, alone, ask, scratch, word.name)
@@ -445,6 +446,7 @@ def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--word", action="append", choices=WORDS, help="default: all")
     parser.add_argument("--minutes", type=int, default=140, help="of sound that holds none of the words")
+    parser.add_argument("--minutes-only", action="store_true", help="no scenes that hold a word")
     parser.add_argument("--audio", type=Path, default=ROOT.parent / "shared/audio")
     given = parser.parse_args()
     shelf = user_shelf()
@@ -453,7 +455,7 @@ def main() -> None:
         words, faults = stack.enter_context(open_words(shelf, [f"wake-{name}" for name in given.word or WORDS]))
         for fault in faults:
             raise fault
-        report(run(words, sounds, given.minutes), show, as_json=given.json)
+        report(run(words, sounds, given.minutes, scenes=not given.minutes_only), show, as_json=given.json)
 
 
 if __name__ == "__main__":
