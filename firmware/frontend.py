@@ -92,7 +92,7 @@ class Frontend:
         gentle, strict = clean.gentle, clean.strict
         if self._covered(frame.at, astray=state.phase == "diverged"):
             gentle = strict = np.zeros_like(gentle)
-        woke = self.wake.push(strict, frame.at, far=frame.far, doubt=state.doubt)
+        woke = self.wake.push(gentle, frame.at, far=frame.far)
         self.heard += 1
         return Frame(
             frame.at,

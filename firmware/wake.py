@@ -98,11 +98,13 @@ class Wake:
         self.reset()
 
     @property
-    def words(self) -> tuple[WakeWord, ...]:
-        return tuple(word.made for word in self._words.values())
+    def given(self) -> dict[str, float]:
+        """The thresholds that the words came with."""
+        return {name: word.made.threshold for name, word in self._words.items()}
 
     @property
     def thresholds(self) -> dict[str, float]:
+        """Those that count now."""
         return {name: word.threshold for name, word in self._words.items()}
 
     def push(self, samples: Pcm, at: int, *, far: Pcm = NOTHING) -> tuple[Woke, ...]:
