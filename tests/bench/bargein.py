@@ -4,7 +4,7 @@
 
 Each case is a conversation in real time: a spoken question, and over its answer a voice at a known sample, as loud as
 the answer's echo would be. Words are recordings (digits, wake words, orders) and Parley's own voice; coughs are made of
-noise. `--room` lets the answer come back at -6 dB, which needs a front end that cancels it.
+noise. `--room` lets the answer come back at -6 dB, through the front end that cancels it.
 
 Samples are counted on the device clock: what the loudspeaker put out behind the end of the syllable, and behind the
 sample at which the hold was decided, tells how long the box took, the other work of this machine included.
@@ -16,7 +16,8 @@ import asyncio
 import csv
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ from harness import ROOT, arguments, figures, judged, report
 
 from appliance import config
 from appliance.commands.shelf import open_shelf
-from appliance.compose import Engines, talk
+from appliance.compose import Engines, basement, talk
 from appliance.events import Answered, Draft, Event, Held, Mark, NoSpeech, Transcript
 from appliance.voice.conversation import Conversation
 from appliance.voice.say import Speaker
@@ -75,12 +76,16 @@ class Outcome:
     why: str = ""
     text: str = ""
     thoughts: int = 0
-    marks: list[str] = field(default_factory=list)
 
 
-def sound_of(card: Fake) -> Sound:
-    """What stands between the card and the models."""
-    return card
+@contextmanager
+def sound_of(engines: Engines, card: Fake, *, room: bool) -> Iterator[Sound]:
+    """What stands between the card and the models: the front end, where the answer comes back."""
+    if room:
+        with basement(engines, card) as front:
+            yield front
+    else:
+        yield card
 
 
 # --- what is said ----------------------------------------------------------------------------------------------------
@@ -184,24 +189,28 @@ def said_over(card: Fake, question: Pcm, case: Case, outcome: Outcome, wait: flo
 
 
 async def converse(engines: Engines, question: Pcm, case: Case, wait: float, room: Room | None) -> Outcome:
-    outcome, after = Outcome(), 0
+    outcome = Outcome()
 
     def near() -> Iterator[Pcm]:
         yield from said_over(card, question, case, outcome, wait)
 
     card = Fake(near(), tail=6.0, pace=1.0, room=room)
-    async with talk(engines, sound_of(card), Conversation()) as events:
-        async for event in events:
-            note(event, outcome, card)
-            if decided(event, case, outcome):
-                break
-        after = card.now
-    output = card.output()[: after + RATE]
+    with sound_of(engines, card, room=room is not None) as sound:
+        await listen(engines, sound, card, case, outcome)
+    output = card.output()
     if outcome.held:
         until = outcome.resumed or outcome.held + RATE
         sounding = np.flatnonzero(output[outcome.held : until])
         outcome.silent = outcome.held + (int(sounding[-1]) + 1 if len(sounding) else 0)
     return outcome
+
+
+async def listen(engines: Engines, sound: Sound, card: Fake, case: Case, outcome: Outcome) -> None:
+    async with talk(engines, sound, Conversation()) as events:
+        async for event in events:
+            note(event, outcome, card)
+            if decided(event, case, outcome):
+                break
 
 
 def note(event: Event, outcome: Outcome, card: Fake) -> None:
@@ -234,7 +243,7 @@ def decided(event: Event, case: Case, outcome: Outcome) -> bool:
 
 
 def run(repeat: int, only: list[str], *, room: bool) -> dict[str, Any]:
-    settings = config.parse("[think]\nsentences = 9\nmax_tokens = 120")
+    settings = config.parse('[think]\nsentences = 9\nmax_tokens = 120\n[wake]\nmode = "always"')
     engines = Engines(settings, open_shelf(settings))
     engines.warm()
     question = to_pcm(np.pad(voiced(engines.speaker, QUESTION, 0), (RATE // 2, 0)))
@@ -251,13 +260,14 @@ def run(repeat: int, only: list[str], *, room: bool) -> dict[str, Any]:
 def measured(case: Case, outcome: Outcome) -> dict[str, Any]:
     """Seconds, from samples."""
     syllable = outcome.began + case.syllable
+    gone_on = outcome.resumed and outcome.reason != "interrupted"
     return {
         "syllable": case.syllable / RATE,
         "held": bool(outcome.held),
         "silent": (outcome.silent - syllable) / RATE if outcome.held and case.syllable else None,
         "decided": (outcome.held - syllable) / RATE if outcome.held and case.syllable else None,
         "written": (outcome.silent - outcome.held) / RATE if outcome.held else None,
-        "resumed": (outcome.resumed - outcome.held) / RATE if outcome.resumed else None,
+        "resumed": (outcome.resumed - outcome.held) / RATE if gone_on else None,
         "holds": outcome.holds,
         "reason": outcome.reason,
         "why": outcome.why,
