@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +24,8 @@ the publishers' packages do (by up to 0.05 of a score), and write a line on stde
 
 
 class TflModel:
-    """One TensorFlow Lite graph on the CPU, on one thread. `inputs` and `outputs` map tensor names to shapes.
+    """One TensorFlow Lite graph on the CPU, on one thread. `inputs` and `outputs` map tensor names to shapes,
+    `sha256` is the file's.
 
     Tensors of integers are given and returned as float32: the graph says by which scale and zero point. What a graph
     keeps between calls (its variables) lives in the session, which begins with their initial values.
@@ -34,6 +36,7 @@ class TflModel:
             self._content = path.read_bytes()
         except OSError as error:
             raise ModelDamaged(f"{path} cannot be read: {error.strerror}", "run `parley models build`") from error
+        self.sha256 = hashlib.sha256(self._content).hexdigest()
         self._path = path
         interpreter = self._open()
         self.inputs = _shapes(interpreter.get_input_details())

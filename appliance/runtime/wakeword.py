@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from appliance.errors import ManifestFault, ModelFault
+from appliance.errors import ManifestFault, ModelDamaged, ModelFault
 from appliance.runtime.card import Built, Card, Shelf
 from appliance.runtime.model import Infer, Tensors
 from appliance.runtime.tfl import TflModel
@@ -30,9 +30,11 @@ def open_words(shelf: Shelf, ids: Iterable[str]) -> Iterator[tuple[tuple[WakeWor
 @contextmanager
 def open_word(built: Built) -> Iterator[WakeWord]:
     """The word is named as the model without "wake-". Raises ModelFault, which names the file."""
-    card = built.card
-    model = TflModel(built.file("graph"))
-    stride = checked(model, str(built.file("graph")))
+    card, path = built.card, built.file("graph")
+    model = TflModel(path)
+    if card.artefacts[path.name] not in ("", model.sha256):
+        raise ModelDamaged(f"{path} is not what was built", f"run `parley models build --force {card.id}`")
+    stride = checked(model, str(path))
     with model.session() as near, model.session() as far:
         yield WakeWord(
             name=card.id.removeprefix("wake-"),

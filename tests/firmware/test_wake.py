@@ -159,6 +159,14 @@ def test_a_word_that_was_just_played_is_the_boxs_own() -> None:
     assert wake.suppressed == 1
 
 
+def test_what_is_left_of_the_boxs_own_word_is_not_the_users() -> None:
+    """A canceller has bent it, so that it sounds otherwise; but there is no more of it than usual."""
+    script = [0.0] * 125 + [0.9] * 5
+    wake = Wake([word(Script(script), Script(script))])
+    assert not push(wake, noise(6.0, seed=1, loud=100.0), far=noise(6.0))
+    assert wake.suppressed == 1
+
+
 @pytest.mark.parametrize("apart", [-40, 40])
 def test_a_word_that_was_played_at_another_time_suppresses_nothing(apart: int) -> None:
     played = noise(6.0)
