@@ -64,8 +64,8 @@ class Kalman:
         self._kept = self._room.copy()
 
     def recall(self) -> None:
-        """Goes back to the room that was kept, but is as unsure of it as of a tenth of any: the far end has been put in its
-        place, and what was learnt while it was elsewhere is wrong."""
+        """Goes back to the room that was kept, but is a tenth as unsure of it as of any: the far end has been put in
+        its place, and what was learnt while it was elsewhere is wrong."""
         kept = self._kept
         self.reset()
         if kept is not None:
