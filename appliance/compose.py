@@ -30,10 +30,11 @@ from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.wakeword import open_words
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage, line
-from appliance.telemetry import Telemetry, log
+from appliance.telemetry import Seldom, Telemetry, log
 from appliance.voice.address import address
 from appliance.voice.attend import AttendRules, Attention, Verify, attend
 from appliance.voice.bargein import Floor, InterruptRules, Judge, bargein
+from appliance.voice.believe import believe
 from appliance.voice.conversation import Conversation, Message, Role
 from appliance.voice.ears import ears
 from appliance.voice.endpoint import EndpointRules, endpoint
@@ -45,6 +46,7 @@ from appliance.voice.say import Speaker, say
 from appliance.voice.session import converse
 from appliance.voice.think import ThinkRules, think
 from appliance.voice.turn import Answering, once
+from appliance.voice.verify import verify
 from appliance.voice.writer import Writer
 from firmware.cards import one_canceller
 from firmware.device import Device
@@ -166,10 +168,11 @@ def card(engines: Engines, controls: Controls, attention: Attention, telemetry: 
             lead_in=lead_in,
         )
         front.opened(device.cancels_echo)
-        log("card opened", microphone=device.source.id, loudspeaker=device.sink.id, cancels_echo=device.cancels_echo)
+        names = {"microphone": device.source.id, "loudspeaker": device.sink.id}
+        seldom("card opened", level=logging.INFO, **names, cancels_echo=device.cancels_echo)
         return device
 
-    keeper = Keeper(open, Mixer())
+    keeper, seldom = Keeper(open, Mixer()), Seldom(600.0)
 
     def tick() -> None:
         controls.poll()
@@ -178,6 +181,7 @@ def card(engines: Engines, controls: Controls, attention: Attention, telemetry: 
         obey(front, controls)
         measure(front, telemetry)
         telemetry.gauge("card opened", keeper.opened)
+        telemetry.gauge("attending", attention.on)
 
     with basement(engines, keeper, tick=tick, shut=keeper.mute) as front:
         obey(front, controls)  # muted before it is opened
@@ -294,6 +298,7 @@ async def hears(
         vad = stack.enter_context(engines.detector())
         stages: tuple[Stage, ...] = (
             bargein(floor),
+            believe(interrupt_rules(config)),
             attend(attention, verifying(engines, threads["aside"]) if config.wake.verify else None),
             endpoint(endpoint_rules(config), engines.turn_end, threads["turn end"]),
             hear(engines.recogniser, threads["hear"], threads["aside"], hear_rules(config)),
@@ -349,12 +354,12 @@ def endpoint_rules(config: Config) -> EndpointRules:
 
 def attend_rules(config: Config) -> AttendRules:
     wake = config.wake
-    return AttendRules(wake.mode, wake.patience_s, wake.follow_up_s, wake.verify_ms)
+    longest = max(60.0, 2 * (config.deadlines.hear + config.deadlines.think + config.deadlines.say))
+    return AttendRules(wake.mode, wake.patience_s, wake.follow_up_s, wake.verify_ms, longest)
 
 
 def verifying(engines: Engines, worker: Worker) -> Verify:
     """The recogniser as a second opinion about a wake word."""
-    from appliance.voice.verify import verify
 
     async def confirms(woken: Woken, sound: Pcm) -> bool:
         language = engines.config.hear.language

@@ -170,8 +170,8 @@ class Played(Event):
 
 @dataclass(frozen=True, slots=True)
 class Held(Event):
-    """The answer fell silent because somebody seems to speak over it (`on`); not any more, since that was nothing and it
-    goes on, or since it was left."""
+    """The answer fell silent because somebody seems to speak over it (`on`); or not any more, since that was nothing
+    and it goes on, or since it was left."""
 
     on: bool
 

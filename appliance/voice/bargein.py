@@ -109,6 +109,11 @@ class Evidence:
     def reset(self) -> None:
         self._sum = 0.0
 
+    @property
+    def none(self) -> bool:
+        """Nobody seems to speak."""
+        return self._sum == 0.0
+
     def push(self, speech: float, samples: int, doubt: float) -> bool:
         """Takes the next frame's voice probability and doubt; True where it is certain."""
         needed = (self._rules.speech_ms + doubt * self._rules.doubt_ms) * RATE / 1000
