@@ -23,6 +23,7 @@ PEERS = {
     "piper-tts": "1.8.0",
     "openvino-genai": "2026.4.1.0",
     "pymicro-wakeword": "2.5.0",
+    "livekit": "1.2.1",
 }
 LLAMA = "0.3.36"
 INSTRUCTIONS = {

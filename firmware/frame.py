@@ -69,8 +69,9 @@ class Frame:
     `far` is what the loudspeaker took since the frame before, int16 mono [n] at RATE; n varies, since a sound card
     plays in periods of its own. `live` is False where no microphone stands behind the frame: it is muted, or the card
     is away. `strict` is the same sound without any rest of echo, and without parts of a voice over it: it shows whether
-    somebody speaks, where `samples` are to be recognised; None where the two are one. `doubt` in [0, 1] is how little a voice in this frame proves while the box plays: 0 where nothing plays or
-    the echo is known to be cancelled, 1 where echo may be heard as it is. `notes` is what the basement noticed.
+    somebody speaks, where `samples` are to be recognised; None where the two are one. `doubt` in [0, 1] is how little a
+    voice in this frame proves while the box plays: 0 where nothing plays or the echo is known to be cancelled, 1 where
+    echo may be heard as it is. `notes` is what the basement noticed.
     """
 
     at: int
@@ -85,14 +86,14 @@ class Frame:
 
 def to_wave(sound: Pcm | Wave) -> Wave:
     """int16 to float32 in [-1, 1); floating point as it is."""
-    if np.issubdtype(sound.dtype, np.integer):
+    if sound.dtype.kind == "i":
         return sound.astype(np.float32) / np.float32(32768.0)
     return sound.astype(np.float32, copy=False)
 
 
 def to_pcm(sound: Pcm | Wave) -> Pcm:
     """int16 as it is, floating point rounded and clipped at full scale; what is not a number is silence."""
-    if np.issubdtype(sound.dtype, np.integer):
+    if sound.dtype.kind == "i":
         return sound.astype(np.int16, copy=False)
     scaled = np.clip(np.rint(sound * np.float32(32768.0)), -32768.0, 32767.0)
     if np.isnan(scaled).any():  # hardly ever, and nan_to_num costs more than all the rest

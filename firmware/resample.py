@@ -100,7 +100,6 @@ class Resampler:
         windows = np.lib.stride_tricks.sliding_window_view(self._held, 2 * self._half)[starts]
         return np.einsum("nt,nt->n", windows, taps)  # type: ignore[no-any-return]
 
-
     def _few_phases(self, first: int, end: int) -> Wave:
         """The outputs of each phase lie `down` inputs apart: a plain correlation, of which every so-manyth counts, is
         several times quicker than a row of taps for each output."""

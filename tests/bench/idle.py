@@ -2,9 +2,10 @@
 
     python tests/bench/idle.py [--minutes 2] [--json]
 
-CPU seconds of this process per second of sound, in virtual time: a recorded kitchen in front of the microphone, two wake
-words, echo canceller, voice detector; the simulated card's own cost is measured beside it and taken off. The peer does
-the same with the bare libraries: WebRTC's module on every frame, Silero, and the package of the wake words with both.
+CPU seconds of this process per second of sound, in virtual time: a recorded kitchen in front of the microphone, two
+wake words, echo canceller, voice detector; the simulated card's own cost is measured beside it and taken off. The
+peer does the same with the bare libraries: WebRTC's module on every frame, Silero, and the package of the wake words
+with both.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def run(hours: float, every: float) -> dict[str, Any]:
     memory: list[float] = []
     process, began = psutil.Process(), time.process_time()
     with basement(engines, keeper) as front, engines.detector() as vad:
-        player = front.mixer.player("speech")
+        player = front.mixer.player("speech", capacity=60.0)
         for number, frame in enumerate(front.frames()):
             if frame.live:
                 vad.push(frame)
