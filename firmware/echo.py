@@ -161,6 +161,7 @@ class Echo:
 
     def _rest(self, near: Pcm) -> Clean:
         """Nothing is played: nothing is cancelled. Both outputs are the microphone."""
+        self._judge.rest(to_wave(near))
         out = self._finish.push(near) if self._finish else near
         strict = out
         if self._suppressor:
@@ -198,6 +199,12 @@ class Judge:
     """What one frame adds to the averages: a time constant of 0.3 s."""
     ENOUGH = 10
     """Frames that must be measured before they say anything."""
+    SURE = 100
+    """Frames (1 s) that must be measured before nothing is in doubt any more."""
+    AUDIBLE = 12.0
+    """dB above SILENT at which the rest of an echo is as good as a voice."""
+    RISE = 1.02
+    """By how much the noise of the room may have grown from one frame to the next: 9 dB in a second."""
     STALE = 150
     """Frames (1.5 s) without any that can be measured after which nothing is known any more."""
     GOOD, POOR = 15.0, 6.0
@@ -210,6 +217,7 @@ class Judge:
 
     def __init__(self) -> None:
         self.resets = 0
+        self._noise = 1e-10
         self.reset()
 
     def reset(self, *, astray: bool = False) -> None:
@@ -226,6 +234,10 @@ class Judge:
         self._stale = self._heard = 0
         self._before = self._after = 0.0
 
+    def rest(self, near: Wave) -> None:
+        """A frame while nothing is played: the least of them is the room's own noise."""
+        self._noise = min(self.RISE * self._noise, max(_power(near), 1e-10))
+
     @property
     def erle(self) -> float | None:
         if self._measured < self.ENOUGH or self._echo <= 0:
@@ -234,6 +246,17 @@ class Judge:
 
     @property
     def doubt(self) -> float:
+        """A voice detector does not mind how weak a voice is: an echo that is much weaker than it was, and still above
+        the room's own noise, may be taken for one."""
+        if self._measured < self.ENOUGH:
+            return 1.0
+        over = self._left - 2 * self._noise
+        heard = (10 * float(np.log10(over / self.SILENT)) / self.AUDIBLE) if over > self.SILENT else 0.0
+        return min(max(1 - self._measured / self.SURE, heard, self._lack), 1.0)
+
+    @property
+    def _lack(self) -> float:
+        """What the enhancement lacks, from 0 to 1."""
         erle = self.erle
         if self._measured < self.ENOUGH:
             return 1.0
@@ -243,7 +266,7 @@ class Judge:
 
     @property
     def phase(self) -> Phase:
-        if self.doubt < 0.5:
+        if self._lack < 0.5:
             return "converged"
         return "diverged" if self._diverged else "converging"
 
@@ -279,8 +302,8 @@ class Judge:
         self._left += pace * (left - self._left)
         if explained:
             self._echo += pace * (loud - self._echo)
-            self.keep = self._measured % 100 == 0 and self.doubt == 0.0
-        if self.doubt == 0.0:
+            self.keep = self._measured % 100 == 0 and self._lack == 0.0
+        if self._lack == 0.0:
             self._diverged = False
 
 

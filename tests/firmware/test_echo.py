@@ -106,7 +106,8 @@ def test_doubt_lasts_until_the_echo_is_known_to_be_cancelled() -> None:
     doubts = [state.doubt for state in stage.states]
     assert (phases[40], doubts[40]) == ("idle", 0.0)
     assert (phases[52], doubts[52]) == ("converging", 1.0)
-    assert ("converged", 0.0) in zip(phases[52:150], doubts[52:150], strict=True)
+    assert min(doubts[52:120]) > 0.0  # it is too early to be sure
+    assert ("converged", 0.0) in zip(phases[52:260], doubts[52:260], strict=True)
     assert phases[340] == "converged"  # the room still sounds
     assert (phases[365 + TAIL], doubts[365 + TAIL]) == ("idle", 0.0)
     assert max(doubts[-99:]) < 0.5  # the room is the same
@@ -314,14 +315,29 @@ def test_any_sound_gives_frames(backend: Backend, pieces: list[tuple[int, int]],
     canceller.close()
 
 
+def test_an_echo_that_is_weak_but_not_gone_is_doubtful_unless_the_room_is_as_loud() -> None:
+    random = np.random.default_rng(0)
+    frames = random.normal(0, 0.3, (2, FRAME)).astype(np.float32)
+    quiet, noisy = Judge(), Judge()
+    for _ in range(700):
+        quiet.rest(0.0001 * frames[1])
+        noisy.rest(0.01 * frames[1])
+    for _ in range(Judge.SURE):
+        for judge in (quiet, noisy):
+            judge.push(frames[0], 0.03 * frames[1], 0.013 * frames[1], frames[0])  # 27 dB, at -48 dBFS
+    assert (quiet.phase, noisy.phase) == ("converged", "converged")
+    assert quiet.doubt > 0.8
+    assert noisy.doubt == 0.0
+
+
 def test_a_voice_does_not_spoil_what_is_measured() -> None:
     """Frames that the filter does not explain are no measure of it."""
     random, judge = np.random.default_rng(0), Judge()
     frames = random.normal(0, 0.1, (4, FRAME)).astype(np.float32)
-    for _ in range(50):
-        judge.push(frames[0], 0.1 * frames[1], 0.01 * frames[1], frames[0])
+    for _ in range(Judge.SURE):
+        judge.push(frames[0], 0.1 * frames[1], 0.009 * frames[1], frames[0])
     before = judge.erle
-    assert before == pytest.approx(40, abs=2)
+    assert before == pytest.approx(41, abs=2)
     for _ in range(100):
         judge.push(frames[0] + frames[2], frames[2], frames[2], frames[0])
     assert judge.erle == before

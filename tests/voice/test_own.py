@@ -76,3 +76,12 @@ def test_a_share_is_one_only_for_the_very_words(heard, said):
     assert 0 <= found <= 1
     places = range(len(said) - len(heard) + 1)
     assert (found == 1) == any(said[place : place + len(heard)] == heard for place in places)
+
+
+def test_in_doubt_half_a_word_and_one_that_sounds_alike_are_echoes_too():
+    said = words("The capital of France is Paris.")
+    assert own_voice(words("The cap."), said, doubt=True)
+    assert own_voice(words("Harris."), said, doubt=True)
+    assert not own_voice(words("The cap."), said, doubt=False)
+    assert not own_voice(words("Never mind."), said, doubt=True)
+    assert not own_voice(words("A hat."), said, doubt=True)
