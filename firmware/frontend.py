@@ -94,12 +94,14 @@ class Frontend:
             gentle = strict = np.zeros_like(gentle)
         woke = self.wake.push(gentle, frame.at, far=frame.far)
         self.heard += 1
+        # A virtual card may hand on an echo before it is known what was played.
+        unaware = state.phase == "idle" and state.backend != "off" and self.mixer.pending > 0
         return Frame(
             frame.at,
             gentle,
             frame.overruns,
             strict=strict,
-            doubt=state.doubt,
+            doubt=1.0 if unaware else state.doubt,
             notes=(*self._noted(frame), *woke),
         )
 

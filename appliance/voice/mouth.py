@@ -36,12 +36,15 @@ class Spoken:
     words: list[str] = field(default_factory=list)
     phrase: str = ""
     """The phrase that sounds now, or sounded last; empty before the first sound."""
-    word: str = ""
-    """The word that sounds now, if any."""
 
     @property
     def text(self) -> str:
         return " ".join(["".join(self.phrases).strip(), *self.words]).strip()
+
+    def ahead(self, count: int) -> list[str]:
+        """The next words of the phrase that sounds: the first of them may have begun. What is written as a figure
+        counts as one word, however many are spoken."""
+        return self.phrase.split()[len(self.words) :][:count]
 
     def begin(self, phrase: str) -> None:
         self.phrase = phrase
@@ -87,7 +90,6 @@ class Ledger:
                     words.append(text)
                 case "end":
                     self._spoken.end(text)
-        self._spoken.word = self._due[0][2] if self._due and self._due[0][1] == "word" else ""
         return tuple(words)
 
 

@@ -24,9 +24,10 @@ _SILENT_TAGS = _words(
     "function_call function_calls script style svg math"
 )
 _BREAKS = _words("br p div li ul ol tr h1 h2 h3 h4 h5 h6 table hr blockquote")
-_ATTRIBUTE = r"\s+[\w:.-]+(?:\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s<>\"']+))?"
+_ATTRIBUTE = r"\s+[\w:.-]+(?:\s*=\s*(?:\"[^\"]{0,200}\"|'[^']{0,200}'|[^\s<>\"']+))?"
 _TAG = re.compile(rf"<\s?(/?)([A-Za-z][\w:.-]*|0x[0-9A-Fa-f]{{2}})(?:=[\w.-]+)?((?:{_ATTRIBUTE})*)\s*(/?)>")
-_TAG_START = re.compile(r"<\s?/?(?:(?:[A-Za-z][\w:.=-]*|0(?:x[0-9A-Fa-f]{0,2})?)(?:\s[^<>]*)?/?)?")
+_BEGUN = r"(?:\s(?:[^<>\"']|\"[^\"]{0,200}\"|'[^']{0,200}')*(?:\"[^\"]{0,200}|'[^']{0,200})?)"
+_TAG_START = re.compile(rf"<\s?/?(?:(?:[A-Za-z][\w:.=-]*|0(?:x[0-9A-Fa-f]{{0,2}})?){_BEGUN}?/?)?")
 _TOKEN = re.compile(r"<[|｜][^<>\n]{1,60}?[|｜]>")
 _TOKEN_START = re.compile(r"<[|｜][^<>\n]{0,62}")
 _CALL_OPEN = re.compile(r"<[|｜](?:tool_calls?_(?:start|begin)|tool▁calls▁begin|tool_call|python_tag)[|｜]>")

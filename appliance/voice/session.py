@@ -42,6 +42,9 @@ LATELY = RATE
 MEMORY = 400
 """Words played last that are remembered: more than a turn is long."""
 
+AHEAD = 2
+"""Words behind those that were heard whole that may have begun to sound."""
+
 CERTAIN = 2
 """Words on which two recognitions agree that end an answer in mid-speech. It is silent by then: fewer can wait."""
 
@@ -181,7 +184,7 @@ class _Session:
         began = self._began.at if self._began.turn == turn else self._floor.now
         over = None
         if turn != self._took and (self._floor.sounded(began) or (self._sounds and not self._answers(turn))):
-            said = [*(word for until, word in self._said if until > began - LATELY), self._spoken.word]
+            said = [*(word for until, word in self._said if until > began - LATELY), *self._spoken.ahead(AHEAD)]
             asked = self._spoken.phrase.rstrip(" \"'”’)").endswith("?")
             over = Over(said, self._floor.doubted(began), asked)
         return self._judge(text, over)

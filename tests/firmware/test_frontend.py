@@ -92,6 +92,16 @@ def test_a_canceller_gone_astray_makes_the_box_deaf_while_it_plays_and_it_says_s
     assert told[40:] == [(True, False)] * (len(told) - 40)
 
 
+def test_what_plays_is_in_doubt_before_the_canceller_has_seen_it() -> None:
+    sound = Fake(loud(RATE), tail=0.0)
+    front, (cancel,) = front_of(sound)
+    doubts = [frame.doubt for frame in through(front, {50: lambda: sound.player.play(loud(RATE // 5), RATE)})]
+    assert doubts == [0.0] * 50 + [1.0] * 19 + [0.0] * 31  # the last one has been heard
+    cancel.state = EchoState("off")
+    sound.player.play(loud(RATE // 5), RATE)
+    assert not any(frame.doubt for frame in through(front, {}))
+
+
 def test_muted_is_silence_that_no_model_has_seen() -> None:
     """C22: the canceller, the wake words and their count stand still, whether or not the card is closed yet."""
     shut: list[bool] = []

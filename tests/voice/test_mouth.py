@@ -158,9 +158,11 @@ def test_the_phrase_that_sounds_is_known():
     ledger.heard(100)
     assert spoken.phrase == ""
     ledger.heard(101)
-    assert (spoken.phrase, spoken.word) == (" Hello.", "a")
+    assert (spoken.phrase, spoken.ahead(2)) == (" Hello.", ["Hello."])
     ledger.heard(100 + RATE)
     assert spoken.phrase == " Hello."
     ledger.heard(100 + RATE + 1)
-    assert (spoken.phrase, spoken.word) == (" And you?", "a")
-    assert spoken.text == "Hello."
+    assert (spoken.phrase, spoken.ahead(2)) == (" And you?", ["And", "you?"])
+    assert ledger.heard(100 + RATE + RATE // 2) == ("a",)
+    assert spoken.ahead(2) == ["you?"]
+    assert spoken.text == "Hello. a"

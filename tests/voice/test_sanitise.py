@@ -103,6 +103,7 @@ def test_table_cut_anywhere(written: str, heard: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES, max_size=25))
 @example(["<", "b"])
+@example(['<a href="', '<a href="', ">"])
 @example(["*"] * 8)
 def test_pieces_change_nothing(pieces: list[str]) -> None:
     whole = "".join(pieces)
