@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from firmware.frame import Pcm, Wave
+from firmware.frame import Pcm, Role, Wave
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,13 @@ class Heard(Event):
 @dataclass(frozen=True, slots=True)
 class Woken(Event):
     """A wake word was heard, or a button pressed (`word` is "button" or "api"). `at` is the word's last sample,
-    `begin` its first; `score` crossed `threshold`."""
+    `begin` its first; `score` crossed `threshold`. With the role "stop" it ends an answer and opens no turn."""
 
     word: str
     begin: int
     score: float
     threshold: float
+    role: Role = "wake"
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,16 +18,21 @@ Pcm = NDArray[np.int16]
 Wave = NDArray[np.float32]
 
 
+Role = Literal["wake", "stop"]
+"""What a word does: it opens a turn, or ends what the box says."""
+
+
 @dataclass(frozen=True, slots=True)
 class Woke:
-    """A wake word, or a button: `word` names it, `begin` and `end` are its samples on the device clock, `score` is what
-    crossed its `threshold`."""
+    """A wake word: `word` names it, `begin` and `end` are its samples on the device clock, `score` is what crossed its
+    `threshold`. With the role "stop" it ends what the box says, and opens no turn."""
 
     word: str
     begin: int
     end: int
     score: float
     threshold: float
+    role: Role = "wake"
 
 
 @dataclass(frozen=True, slots=True)

@@ -144,14 +144,21 @@ class Player:
         line = self._line
         self._line = _Line(line.before or line)
 
+    def end(self) -> None:
+        """What was queued is whole: nothing is missing behind it. Never waits."""
+        self._end(self._line)
+
     def drain(self) -> None:
-        """Waits until everything queued has been heard to its last sample, or flushed."""
+        """Ends, and waits until everything queued has been heard to its last sample, or flushed."""
         line = self._line
+        self._end(line)
+        self._until(line, lambda: line.taken == line.given and self._heard == self._taken)
+
+    def _end(self, line: _Line) -> None:
         with self._lock:
             if line.resampler is not None:
                 line.add(to_pcm(line.resampler.flush()))
             line.ended = True
-        self._until(line, lambda: line.taken == line.given and self._heard == self._taken)
 
     def take(self, count: int) -> Pcm:
         """At most `count` samples at the device's rate. Only the mixer calls this."""

@@ -13,21 +13,18 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pymicro_features import MicroFrontend
 
 from firmware.fault import Fault
-from firmware.frame import FRAME, NOTHING, RATE, Pcm, Wave, Woke, to_wave
+from firmware.frame import FRAME, NOTHING, RATE, Pcm, Role, Wave, Woke, to_wave
 
 BANDS = 40
 
 Infer = Callable[[Mapping[str, NDArray[Any]]], Mapping[str, NDArray[Any]]]
-
-Role = Literal["wake", "stop"]
-"""What a word does: it opens a turn, or ends what the box says."""
 
 WASH = 80
 """Windows of silence after which a model has forgotten all that came before: the longest memory measured is 50."""
@@ -152,7 +149,7 @@ class Wake:
             return None
         word.deaf_until = now + REFRACTORY
         end = word.since - word.made.late
-        return Woke(word.made.name, end - word.made.length, end, score, word.threshold)
+        return Woke(word.made.name, end - word.made.length, end, score, word.threshold, word.made.role)
 
 
 class _Word:

@@ -68,6 +68,7 @@ async def _serve(engines: Engines) -> None:
     from appliance.telemetry import Telemetry
     from appliance.voice.attend import Attention
     from appliance.voice.conversation import Conversation
+    from appliance.voice.duck import duck
     from appliance.voice.earcon import acknowledge
 
     task = asyncio.current_task()
@@ -80,7 +81,7 @@ async def _serve(engines: Engines) -> None:
         screen(Turns(limit=LATEST), hint(wake, keyboard=keyboard)) as show,
         card(engines, controls, attention, telemetry) as front,
     ):
-        stages = (acknowledge(front.mixer.player("earcon")), telemetry.watch)
+        stages = (duck(front.mixer), acknowledge(front.mixer.player("earcon")), telemetry.watch)
         await converse(engines, front, Conversation(), show, *stages, attention=attention)
 
 

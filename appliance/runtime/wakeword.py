@@ -10,8 +10,8 @@ from appliance.errors import ManifestFault, ModelDamaged, ModelFault
 from appliance.runtime.card import Built, Card, Shelf
 from appliance.runtime.model import Infer, Tensors
 from appliance.runtime.tfl import TflModel
-from firmware.frame import RATE
-from firmware.wake import BANDS, Role, WakeWord
+from firmware.frame import RATE, Role
+from firmware.wake import BANDS, WakeWord
 
 
 @contextmanager

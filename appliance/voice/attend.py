@@ -40,10 +40,11 @@ from firmware.frame import RATE, Pcm
 MEMORY = 3 * RATE
 """Samples from before the wake word was noticed that are kept."""
 
-LEAD = RATE // 10
+LEAD = 3 * RATE // 25
 """Samples in front of a wake word's estimated end from which on sound is passed. Where the order follows without a gap,
-recognition is whole if the sound begins between the word's true end and 100 ms before it. Begun 100 ms behind the end,
-one word of the order in five is wrong; 300 ms before it, one in thirteen: half a word is taken for another."""
+recognition is whole if the sound begins between the word's true end and 100 ms before it, and the estimate is late by
+up to 120 ms. Begun 100 ms behind the end, one word of the order in five is wrong; 300 ms before it, one in thirteen:
+half a word is taken for another."""
 
 BEFORE = RATE // 2
 """Samples in front of a wake word that are verified with it."""
@@ -147,7 +148,7 @@ class Attention:
         match event:
             case Heard():
                 yield from self._hear(event)
-            case Woken():
+            case Woken(role="wake"):
                 self._notice(event)
             case Muted():
                 self._muted = event.on

@@ -47,6 +47,7 @@ def acknowledge(player: Player) -> Stage:
         async for event in events:
             if isinstance(event, Attending) and event.on and event.why in CALLED and not player.pending:
                 player.play(sound, RATE)
+                player.end()
             yield event
 
     return stage

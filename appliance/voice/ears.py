@@ -32,7 +32,7 @@ def _detect(frames: Iterator[Frame], vad: Detector) -> Iterator[Event]:
 def _event(note: Note, at: int) -> Event:
     match note:
         case Woke():
-            return Woken(note.end, 0, note.word, note.begin, note.score, note.threshold)
+            return Woken(note.end, 0, note.word, note.begin, note.score, note.threshold, note.role)
         case Trouble():
             return SoundLost(at, 0, note.kind, note.message, note.fix)
         case Recovered():

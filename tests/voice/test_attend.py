@@ -662,3 +662,11 @@ async def test_the_first_sample_of_an_order_right_behind_the_word_is_in_the_turn
     assert started.at <= 800 * MS
     first = ats(seen)[0]
     assert first <= 800 * MS
+
+
+async def test_a_stop_word_is_passed_on_and_opens_nothing() -> None:
+    attention = Attention(AttendRules())
+    stop = Woken(1600, 0, "halt", 800, 1.0, 0.5, "stop")
+    assert list(attention.step(stop)) == [stop]
+    assert attention.check is None
+    assert not attention.on

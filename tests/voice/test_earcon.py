@@ -40,5 +40,6 @@ async def test_a_call_is_acknowledged_by_one_soft_tone(events, tones):
     async with line(source(*given), acknowledge(player)) as seen:
         assert [event async for event in seen] == given
     out = np.concatenate([mixer.take(FRAME) for _ in range(100)])
+    assert player.underruns == 0
     assert 0.11 * RATE * tones <= np.count_nonzero(out) <= 0.13 * RATE * tones
     assert np.abs(out).max(initial=0) < 0.08 * 32768

@@ -50,7 +50,7 @@ def start(settings: dict[str, Any]) -> Answer:
         for at in range(0, len(wave) - WINDOW + 1, WINDOW):
             window = wave[at : at + WINDOW]
             given = {"input": np.concatenate([context, window])[None], "state": state, "sr": np.array(16_000)}
-            _, state = vad.run(None, {name: given[name] for name in names})
+            _, state = vad.run(["output", "stateN"], {name: given[name] for name in names})
             context = window[-CONTEXT:]
         voice = time.process_time() - began
         parts = {"echo": echo / seconds, "wake": wake / seconds, "vad": voice / seconds}
