@@ -45,7 +45,8 @@ Direction = Literal["capture", "playback"]
 @dataclass(frozen=True, slots=True)
 class Port:
     """A device as PortAudio lists it. `id` stays the same from one start to the next, `index` does not; `capture` and
-    `playback` are numbers of channels, `rate` its native one; `default` names the directions it is chosen for."""
+    `playback` are numbers of channels, `rate` its native one, or for a sound server that of most of them, since
+    PortAudio states 44.1 kHz for all; `default` names the directions it is chosen for."""
 
     id: str
     index: int
@@ -61,8 +62,7 @@ class Port:
     @property
     def card(self) -> int | None:
         """The number of the ALSA card; None behind a sound server."""
-        found = re.search(r"[(]hw:([0-9]+),", self.name)
-        return int(found[1]) if found else None
+        return _card(self.name)
 
     @property
     def node(self) -> Node:
@@ -339,11 +339,16 @@ def _ports(library: Any) -> list[Port]:
                 name=info["name"],
                 capture=info["maxInputChannels"],
                 playback=info["maxOutputChannels"],
-                rate=int(info["defaultSampleRate"]),
+                rate=int(info["defaultSampleRate"]) if _card(info["name"]) is not None else _RATES[0],
                 default=tuple(direction for direction, chosen in defaults.items() if chosen == index),
             )
         )
     return found
+
+
+def _card(name: str) -> int | None:
+    found = re.search(r"[(]hw:([0-9]+),", name)
+    return int(found[1]) if found else None
 
 
 def _identity(host: str, name: str) -> str:
