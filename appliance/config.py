@@ -119,7 +119,7 @@ class Interrupt:
 
     speech_ms: int = setting(120, "ms of voice that hold the answer", low=30, high=2_000)
     doubt_ms: int = setting(
-        500, "ms of voice needed on top while the echo is not known to be cancelled", low=0, high=5_000
+        250, "ms of voice needed on top while the echo is not known to be cancelled", low=0, high=5_000
     )
     decide_ms: int = setting(
         1_500, "ms after which an answer that is held goes on if no words were made out", low=200, high=10_000

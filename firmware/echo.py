@@ -199,8 +199,8 @@ class Judge:
     """What one frame adds to the averages: a time constant of 0.3 s."""
     ENOUGH = 10
     """Frames that must be measured before they say anything."""
-    SURE = 100
-    """Frames (1 s) that must be measured before nothing is in doubt any more."""
+    SURE = 60
+    """Frames (0.6 s) that must be measured before nothing is in doubt any more."""
     AUDIBLE = 12.0
     """dB above SILENT at which the rest of an echo is as good as a voice."""
     RISE = 1.02

@@ -92,7 +92,7 @@ class Frontend:
         gentle, strict = clean.gentle, clean.strict
         if self._covered(frame.at, astray=state.phase == "diverged"):
             gentle = strict = np.zeros_like(gentle)
-        woke = self.wake.push(gentle, frame.at, far=frame.far)
+        woke = self.wake.push(gentle, frame.at, far=frame.far, strict=strict)
         self.heard += 1
         # A virtual card may hand on an echo before it is known what was played.
         unaware = state.phase == "idle" and state.backend != "off" and self.mixer.pending > 0

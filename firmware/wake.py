@@ -48,8 +48,18 @@ ALIKE = 0.78
 """Correlation of the two from which it is the echo: of echoes through eight rooms it was 0.82 to 0.99, of a user who
 says the same word over it at +3 dB, in the very voice of the box, at most 0.75, in other voices 0.1 to 0.7."""
 
+EXTRA = 0.15
+"""The score that is needed on top for what the suppressor takes for an echo: other words of an answer, bent until they
+sounded like the word, scored up to 0.09 above the threshold."""
+
+CERTAIN = 0.98
+"""A score that is enough in any case."""
+
 MARGIN = 10.0
 """dB by which the word must stand above what is usually left of the echo; users at +3 dB stood 14 to 40 above it."""
+
+SUPPRESSED = 8.0
+"""dB that the suppressor takes away of an echo, and not of a user: of users at +3 dB over the word it took 2 to 4.4."""
 
 HISTORY = 10 * RATE // FRAME
 """Rows of playing from which it is known what is usually left."""
@@ -104,10 +114,11 @@ class Wake:
         """Those that count now."""
         return {name: word.threshold for name, word in self._words.items()}
 
-    def push(self, samples: Pcm, at: int, *, far: Pcm = NOTHING) -> tuple[Woke, ...]:
+    def push(self, samples: Pcm, at: int, *, far: Pcm = NOTHING, strict: Pcm | None = None) -> tuple[Woke, ...]:
         """The words that `samples` complete: int16 [n] at RATE without echo, but with all of the user's voice. `at` is
-        the index of their first, `far` what the loudspeaker took meanwhile, int16 [m]."""
-        self._own.push(far, at + len(samples))
+        the index of their first, `far` what the loudspeaker took meanwhile, int16 [m]; `strict` is the same sound with
+        all that could be echo suppressed."""
+        self._own.push(far, at + len(samples), samples, samples if strict is None else strict)
         woke = []
         for row in self._features.push(samples):
             self._own.heard(row)
@@ -140,6 +151,8 @@ class Wake:
         word.recent.append(score)
         if score < word.threshold:
             word.since = None
+            return None
+        if score < min(word.threshold + EXTRA, CERTAIN) and self._own.bends():
             return None
         rises, word.since = word.since is None, now if word.since is None else word.since
         if now < word.deaf_until:
@@ -252,6 +265,7 @@ class _Own:
         self._near: deque[_Row] = deque(maxlen=SPAN)
         self._far: deque[_Row] = deque(maxlen=SPAN + LAG)
         self._left: deque[float] = deque(maxlen=HISTORY + SPAN)
+        self._kept: deque[tuple[float, float]] = deque(maxlen=SPAN)
         self._said: dict[str, int] = {}
 
     def reset(self) -> None:
@@ -262,13 +276,15 @@ class _Own:
         for scores in self._scores.values():
             scores.reset()
 
-    def push(self, far: Pcm, now: int) -> None:
+    def push(self, far: Pcm, now: int, gentle: Pcm, strict: Pcm) -> None:
         """`now` is the near end's clock."""
         if len(far) and far.any():
             if now > self._plays_until:
                 self._begin()
             self._plays_until = now + HANG
         self._plays = now <= self._plays_until
+        if self._plays:
+            self._kept.append((_power(gentle), _power(strict)))
         for row in self._features.push(far) if self._plays else ():
             self._far.append(row)
             for name, scores in self._scores.items():
@@ -289,12 +305,18 @@ class _Own:
         usual = list(self._left)[:-SPAN]
         if len(usual) < SPAN or self._left[-1] < float(np.median(usual)) + MARGIN:
             return True
-        return self._alike() >= ALIKE
+        return self._alike() >= ALIKE or self._suppressed() > SUPPRESSED
+
+    def bends(self) -> bool:
+        """Whether what is heard is probably left of other words that the box says."""
+        whole = self._plays and len(self._near) == SPAN
+        return whole and self._suppressed() > SUPPRESSED
 
     def _begin(self) -> None:
         """What was played before is over; how much is usually left of it is still known."""
         self._features.reset()
         self._near.clear()
+        self._kept.clear()
         self._far.clear()
         self._said.clear()
 
@@ -304,12 +326,22 @@ class _Own:
         played = np.convolve([row.power for row in self._far], np.full(SPAN, 1 / SPAN))[: len(self._far)]
         return 10 * math.log10((near + 1e-10) / (float(played.max()) + 1e-10))
 
+    def _suppressed(self) -> float:
+        """By how many dB the suppressor took more away than the linear filter."""
+        gentle, strict = np.sum(list(self._kept), axis=0)
+        return 10 * math.log10((gentle + 1e-10) / (strict + 1e-10))
+
     def _alike(self) -> float:
         """The largest correlation of the last SPAN rows with what was played up to LAG rows before."""
         near = _levelled(np.stack([row.bands for row in self._near]))
         far = np.stack([row.bands for row in self._far])
         ends = range(max(SPAN, len(far) - LAG), len(far) + 1)
         return max((float(np.vdot(near, _levelled(far[end - SPAN : end]))) for end in ends), default=0.0)
+
+
+def _power(samples: Pcm) -> float:
+    wave = to_wave(samples)
+    return float(wave @ wave)
 
 
 def _levelled(rows: Wave) -> Wave:
