@@ -201,8 +201,8 @@ class Judge:
     """Frames that must be measured before they say anything."""
     SURE = 60
     """Frames (0.6 s) that must be measured before nothing is in doubt any more."""
-    AUDIBLE = 12.0
-    """dB above SILENT at which the rest of an echo is as good as a voice."""
+    FAINT, AUDIBLE = 3e-6, 8.0
+    """Power (-55 dBFS) up to which the rest of an echo is no voice, and dB above it at which it is as good as one."""
     RISE = 1.02
     """By how much the noise of the room may have grown from one frame to the next: 9 dB in a second."""
     STALE = 150
@@ -251,7 +251,7 @@ class Judge:
         if self._measured < self.ENOUGH:
             return 1.0
         over = self._left - 2 * self._noise
-        heard = (10 * float(np.log10(over / self.SILENT)) / self.AUDIBLE) if over > self.SILENT else 0.0
+        heard = (10 * float(np.log10(over / self.FAINT)) / self.AUDIBLE) if over > self.FAINT else 0.0
         return min(max(1 - self._measured / self.SURE, heard, self._lack), 1.0)
 
     @property
