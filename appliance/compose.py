@@ -236,10 +236,10 @@ def canceller(audio: Audio, reason: str) -> Echo:
 def obey(front: Frontend, controls: Controls) -> None:
     """Does what the user has set; in the loop's thread, or before it runs."""
     front.mute(controls.muted)
+    wanted = {word: controls.thresholds.get(word, value) for word, value in front.wake.given.items()}
     for word, value in front.wake.thresholds.items():
-        wanted = controls.thresholds.get(word, front.wake.given[word])
-        if wanted != value:
-            front.wake.threshold(word, wanted)
+        if wanted[word] != value:
+            front.wake.threshold(word, wanted[word])
 
 
 def measure(front: Frontend, telemetry: Telemetry) -> None:

@@ -161,7 +161,6 @@ class Echo:
 
     def _rest(self, near: Pcm) -> Clean:
         """Nothing is played: nothing is cancelled. Both outputs are the microphone."""
-        self._judge.rest(to_wave(near))
         out = self._finish.push(near) if self._finish else near
         strict = out
         if self._suppressor:
@@ -169,7 +168,9 @@ class Echo:
                 silent = np.zeros(FRAME, np.int16)
                 strict = _crossed(self._suppressor.push(near, near, silent, learn=False), out)
             self._suppressor.rest(near)
-            self._filter.listen(to_wave(near))
+            wave = to_wave(near)
+            self._judge.rest(wave)
+            self._filter.listen(wave)
         self._resting = True
         return Clean(strict, out)
 
