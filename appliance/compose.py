@@ -276,7 +276,7 @@ async def talk(
         rules = interrupt_rules(config)
         floor = Floor(player, rules)
         answering = Answering(
-            write=writing(engines, conversation, threads["think"]),
+            write=lambda answer: writing(engines, conversation, threads["think"]),
             voice=(say(engines.speaker, threads["say"], config.deadlines.say),),
             mouth=lambda spoken: mouth(player, threads["mouth"], spoken),
         )

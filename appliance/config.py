@@ -246,6 +246,49 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
+class Skills:
+    """What the box can do."""
+
+    folders: tuple[Path, ...] = field(
+        default_factory=lambda: (Path("/etc/parley/skills"), state_home() / "skills"),
+        metadata={
+            "doc": "folders of skills, beside those that are shipped; a later one replaces a skill of the same name "
+            "(/etc/parley/skills, $XDG_STATE_HOME/parley/skills)"
+        },
+    )
+    disabled: tuple[str, ...] = field(default=(), metadata={"doc": "names of skills that are not loaded"})
+    accept: float = setting(0.8, "probability from which a command is carried out", low=0.5, high=1)
+    ask: float = setting(0.5, "probability from which the box asks back whether a command was meant", low=0, high=1)
+    locale: str = setting("en-US", "language of the sentences that are understood, where a skill has several")
+    tools: bool = setting(True, "let the language model propose a tool where no sentence fits; the user confirms it")
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """Documents that answers are taken from."""
+
+    folders: tuple[Path, ...] = field(
+        default_factory=lambda: (Path("/etc/parley/knowledge"), config_home() / "knowledge"),
+        metadata={
+            "doc": "folders of knowledge packs: each folder in them is one "
+            "(/etc/parley/knowledge, $XDG_CONFIG_HOME/parley/knowledge)"
+        },
+    )
+    largest_mb: int = setting(20, "megabytes of a document above which it is not read", low=1, high=1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Mqtt:
+    """The broker that skills may be granted topics of."""
+
+    host: str = setting("", "broker; empty: none")
+    port: int = setting(1883, "port of the broker", low=1, high=65_535)
+    username: str = setting("", "user name; empty: none")
+    password_file: str = setting("", "file that holds the password; empty: none")
+    ca_file: str = setting("", "certificates that the broker's must be signed by, which turns TLS on; empty: no TLS")
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """The daemon's log: JSON lines on stderr."""
 
@@ -263,6 +306,9 @@ class Config:
     say: Say = field(default_factory=Say)
     deadlines: Deadlines = field(default_factory=Deadlines)
     models: Models = field(default_factory=Models)
+    skills: Skills = field(default_factory=Skills)
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    mqtt: Mqtt = field(default_factory=Mqtt)
     log: Log = field(default_factory=Log)
 
 

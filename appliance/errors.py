@@ -10,10 +10,13 @@ __all__ = [
     "DeadlineFault",
     "DeviceFault",
     "Fault",
+    "KnowledgeFault",
     "ManifestFault",
     "ModelDamaged",
     "ModelFault",
     "ModelMissing",
+    "NetworkFault",
+    "SkillFault",
     "SourceFault",
     "StorageFault",
 ]
@@ -58,3 +61,23 @@ class DeadlineFault(Fault):
         )
         self.stage = stage
         self.seconds = seconds
+
+
+class SkillFault(Fault):
+    """A skill that cannot be loaded, or failed; the message names its file and line, or what it did. `deeds` are the
+    acts that had been carried out by then (`appliance.skills.skill.Deed`)."""
+
+    code = 8
+    deeds: tuple[object, ...] = ()
+
+
+class KnowledgeFault(Fault):
+    """A document that cannot be read; the message names the file and the line."""
+
+    code = 9
+
+
+class NetworkFault(Fault):
+    """The network, or who should answer there, did not, in the time it was given."""
+
+    code = 10

@@ -7,6 +7,7 @@ with equal results.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -136,10 +137,42 @@ class NoSpeech(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Understood(Event):
+    """What the words were taken to mean: `intent` of `skill` with `slots` (canonical values), and how sure that is
+    ([0, 1]). `skill` is "dialogue" for what the dialogue itself answers (a question back, a cancellation)."""
+
+    skill: str
+    intent: str
+    slots: Mapping[str, object]
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Did(Event):
+    """An act that was carried out (`ok`), or failed, in this turn: what a claim may rest on. `what` names its kind
+    ("timer.set", "mqtt.publish")."""
+
+    what: str
+    ok: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited(Event):
+    """The passage that the answer rests on: of which `pack` and file (`source`), at which `line`."""
+
+    pack: str
+    source: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Token(Event):
-    """A piece of the answer as the language model writes it."""
+    """A piece of the answer as it is written: by the language model, or word for word by a skill or from a document."""
 
     text: str
+    by: Literal["model", "skill", "pack"] = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +182,17 @@ class Phrase(Event):
 
     text: str
     spoken: str
+    by: Literal["model", "skill", "pack"] = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Rang(Event):
+    """A timer, an alarm or a reminder is due, or over (`on` is False). `text` is what is said about it."""
+
+    id: int
+    kind: str
+    text: str
+    on: bool = True
 
 
 @dataclass(frozen=True, slots=True)

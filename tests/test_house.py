@@ -33,6 +33,7 @@ DOORS = {
     "safetensors": ["models/quantized/recipes/minilm.py"],
     "tflite_runtime": ["appliance/runtime/tfl.py"],
     "tokenizers": ["appliance/runtime/tokenizer.py"],
+    "sqlite_utils": ["appliance/store/db.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
 }
 """The places that import each library: one, but that graphs are written in one and cut open in another. numpy is a

@@ -84,7 +84,7 @@ class _Session:
         self._task: asyncio.Task[None] | None = None
         """What is being said or prepared: the answer, or the cue of a failure."""
         self._unheard = ""
-        """The words of a turn whose answer was left before anything of it was heard."""
+        """The words of a turn whose answer was left before anything of it was heard, or done."""
         self._began = SpeechStarted(0, 0)
         self._took = 0
         """The turn whose words ended an answer: it is no back-channel any more."""
@@ -271,7 +271,7 @@ class _Session:
 
     async def _close(self, answer: Answer, reason: Literal["complete", "interrupted", "failed"]) -> None:
         answer.over = True
-        if reason == "interrupted" and not answer.spoken.text:
+        if reason == "interrupted" and not answer.spoken.text and not answer.acted:
             self._unheard = answer.to.text
         else:
             self._conversation.add(answer.to.text, answer.spoken.text)

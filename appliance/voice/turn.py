@@ -39,23 +39,29 @@ class Answer:
     spoken: Spoken = field(default_factory=Spoken)
     over: bool = False
     """Whether it has come to its end: remembered, and about to be reported."""
+    acted: bool = False
+    """Whether something was done in it that is not to be done again."""
 
 
 Mouth = Callable[[Spoken], Stage]
 """Makes the last stage, which keeps the account of what has been heard."""
 
 
+Writing = Callable[[Answer], tuple[Stage, ...]]
+"""Makes the stages that turn the words of one answer's Transcript into its phrases."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answering:
     """What an answer is made of: the stages that write and voice it, and the mouth."""
 
-    write: tuple[Stage, ...]
+    write: Writing
     voice: tuple[Stage, ...]
     mouth: Mouth
 
     def open(self, answer: Answer) -> AbstractAsyncContextManager[Events]:
         """The scope of one whole answer."""
-        stages = (*self.write, *self.voice, gate(answer.confirmed), self.mouth(answer.spoken))
+        stages = (*self.write(answer), *self.voice, gate(answer.confirmed), self.mouth(answer.spoken))
         return line(once(answer.to), *stages)
 
     def utter(self, event: Event, spoken: Spoken) -> AbstractAsyncContextManager[Events]:

@@ -89,7 +89,7 @@ class Voice:
 
     @property
     def answering(self) -> Answering:
-        return Answering((self.write,), (self.say,), self.mouth)
+        return Answering(lambda answer: (self.write,), (self.say,), self.mouth)
 
 
 class Box(Voice):

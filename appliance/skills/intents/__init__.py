@@ -1,0 +1,1 @@
+"""From words to what is meant, by templates."""

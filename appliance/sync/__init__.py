@@ -1,0 +1,1 @@
+"""The network, when there is one."""
