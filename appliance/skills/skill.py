@@ -17,8 +17,8 @@ from typing import Literal, Protocol
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
 Effect = Literal["none", "acts", "costs"]
-"""none: only reads, so it may run before the turn is confirmed; acts: changes what can be undone; costs: costs something
-or cannot be undone, so the user is asked first."""
+"""none: only reads, so it may run before the turn is confirmed; acts: changes what can be undone; costs: costs
+something or cannot be undone, so the user is asked first."""
 
 
 # --- what was understood -----------------------------------------------------------------------------------------
