@@ -113,17 +113,20 @@ class Partial(Event):
 
 @dataclass(frozen=True, slots=True)
 class Draft(Event):
-    """The words up to a pause, before it is certain that the turn has ended."""
+    """The words up to a pause, before it is certain that the turn has ended. `alternatives` as in Transcript."""
 
     text: str
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript(Event):
-    """The words of a finished turn. `confidence` is the mean token probability [0, 1]."""
+    """The words of a finished turn. `confidence` is the mean token probability [0, 1]. `alternatives` are other ways to
+    hear the same sound, by one who expects what the box can do, likeliest first."""
 
     text: str
     confidence: float
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from appliance.errors import ModelDamaged, ModelFault
+from appliance.runtime.bias import Bias
 from appliance.runtime.card import Built
 from appliance.runtime.features import HOP, log_mel
 from appliance.runtime.model import Array, Infer, Model, Steps, finish, softmax
 from appliance.runtime.ort import OrtModel
+from appliance.runtime.tokenizer import Tokenizer
 from appliance.runtime.vocabulary import Vocabulary
 from firmware.frame import RATE, Wave
 
@@ -71,6 +74,22 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
+class Hinted:
+    """The same sound, heard by one who expects certain words. `likeness` (0 or less, mostly) is how much less likely
+    these words are than the others to one who expects nothing, in nats per token: far below 0 they were wished, not
+    heard."""
+
+    text: str
+    tokens: tuple[int, ...]
+    likeness: float
+
+
+Hints = Callable[[str], Sequence[str]]
+"""From the words that were heard without expecting any, to those that may have been meant; none: they stand as they
+are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hypothesis:
     """What was recognised. An empty `text` comes with the `reason`: the guard that emptied it."""
 
@@ -91,6 +110,8 @@ class Hypothesis:
     fallback: str = ""
     """Why the sound was heard a second time with all places."""
     reason: str = ""
+    hinted: Hinted | None = None
+    """What was made of it with the hints, if there were any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +240,7 @@ class _Decoded:
     scores: list[float] = field(default_factory=list)
     """Log-probability of each token, and of the end if it was reached."""
     astray: str = ""
+    hinted: Hinted | None = None
 
 
 class _Decoder:
@@ -268,6 +290,7 @@ class Recogniser:
             self._silent = special.get("<|nospeech|>", self._plain - 1)
             self._never = np.array(settings["suppress_ids"], np.int64)
             self._not_first = np.array(settings["suppress_ids_begin"], np.int64)
+            self._previous = special.get("<|startofprev|>", 0)
             languages = range(self._start + 1, special["<|translate|>"])
         except (KeyError, TypeError) as error:
             raise ModelDamaged(f"not a Whisper model: {error!r} is missing", "run `parley models build`") from error
@@ -277,22 +300,29 @@ class Recogniser:
         self.languages = {names[token]: token for token in languages} if multilingual else {}
         """The languages that can be told apart, and their tokens. Empty for a model that knows English only."""
 
-    def transcribe(self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "") -> Steps[Hypothesis]:
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        return Tokenizer(self.vocabulary.path)
+
+    def transcribe(
+        self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "", hints: Hints | None = None
+    ) -> Steps[Hypothesis]:
         """Of float32 mono [samples] at 16 kHz, in [-1, 1].
 
         `draft` is a guess at the tokens, such as those of the same sound a little earlier: the part that is right costs
-        one step in all. `language` is detected when it is not given; a model that knows only English ignores it.
+        one step in all. `language` is detected when it is not given; a model that knows only English ignores it. Where
+        `hints` makes something of the words, the sound is decoded once more with that in mind.
         """
         if loudest(wave) < self._options.silence:
             return Hypothesis(reason="silence")
         if len(wave) > LONGEST:
             return (yield from self._joined(wave, language))
         context = folded(len(wave), self._options)
-        decoded = yield from self._hear(wave, context, draft, language)
+        decoded = yield from self._hear(wave, context, draft, language, hints)
         fallback = decoded.astray
         if fallback and len(context.positions) < PLACES:
             context = whole()
-            decoded = yield from self._hear(wave, context, (), language)
+            decoded = yield from self._hear(wave, context, (), language, hints)
         return self._judged(decoded, context, fallback)
 
     def passages(self, chunks: Iterable[Wave], *, language: str = "") -> Iterator[Passage]:
@@ -325,20 +355,54 @@ class Recogniser:
             )
         return [self._start, self.languages[language], self._task, self._plain]
 
-    def _hear(self, wave: Wave, context: Context, draft: tuple[int, ...], language: str) -> Steps[_Decoded]:
+    def _hear(
+        self, wave: Wave, context: Context, draft: tuple[int, ...], language: str, hints: Hints | None
+    ) -> Steps[_Decoded]:
         with self._encoder.session() as encode, self._decoder.session() as decode:
             memory = encode(self._inputs(wave, context))
             yield
             decoder = _Decoder(decode, memory, context.weight, self._shape)
             limit = min(TOKENS // 2, round(self._options.rate * len(wave) / RATE) + 8)
-            return (yield from self._decode(decoder, draft[:limit], language, limit))
+            decoded = yield from self._decode(decoder, draft[:limit], language, limit)
+            if hints and not self._judged(decoded, context, "").reason and not decoded.astray:
+                words = hints(self.vocabulary.text(decoded.tokens).strip())
+                decoded.hinted = yield from self._with(words, decoder, decoded, limit)
+            return decoded
 
-    def _decode(self, decoder: _Decoder, draft: tuple[int, ...], language: str, limit: int) -> Steps[_Decoded]:
-        rows, decoded = self._begin(decoder, draft, language)
+    def _with(self, words: Sequence[str], decoder: _Decoder, plain: _Decoded, limit: int) -> Steps[Hinted | None]:
+        """What is heard when `words` are expected, and how it compares with the `plain` hearing."""
+        if not words or not self._previous:
+            return None
+        bias = Bias(self._tokenizer, self._previous, words)
+        if not bias.prefix:
+            return None
+        decoder.fed = 0
+        biased = yield from self._decode(decoder, (), plain.language, limit, bias)
+        if biased.astray or not biased.tokens:
+            return None
+        text = self.vocabulary.text(biased.tokens).strip()
+        if biased.tokens == plain.tokens:
+            return Hinted(text, tuple(biased.tokens), 0.0)
+        decoder.fed = 0
+        prompt = self.prompt(plain.language)
+        rows = decoder([*prompt, *biased.tokens], 1 + len(biased.tokens))
+        yield
+        scores = [
+            self._score(row, token, first=not place)
+            for place, (row, token) in enumerate(zip(rows, [*biased.tokens, self._end], strict=True))
+        ]
+        return Hinted(text, tuple(biased.tokens), float(np.mean(scores) - np.mean(plain.scores)))
+
+    def _decode(
+        self, decoder: _Decoder, draft: tuple[int, ...], language: str, limit: int, bias: Bias | None = None
+    ) -> Steps[_Decoded]:
+        rows, decoded = self._begin(decoder, draft, language, bias)
         while True:
             yield
             base = decoder.fed - len(rows) + 1
             for number, row in enumerate(rows):
+                if bias:
+                    bias.lift(row, decoded.tokens)
                 token, score = self._best(row, first=not decoded.tokens)
                 decoded.scores.append(score)
                 if token == self._end:
@@ -352,7 +416,9 @@ class Recogniser:
             decoder.fed, draft = base + number, ()
             rows = decoder([token])
 
-    def _begin(self, decoder: _Decoder, draft: tuple[int, ...], language: str) -> tuple[Logits, _Decoded]:
+    def _begin(
+        self, decoder: _Decoder, draft: tuple[int, ...], language: str, bias: Bias | None
+    ) -> tuple[Logits, _Decoded]:
         """The scores [1 + draft] of the first tokens."""
         decoded = _Decoded(language=language if self.languages else "en")
         if self.languages and not language:
@@ -363,18 +429,27 @@ class Recogniser:
             prompt = self.prompt(decoded.language)[1:]
             return decoder([*prompt, *draft], 1 + len(draft)), decoded
         prompt = self.prompt(decoded.language)
-        rows = decoder([*prompt, *draft], len(prompt) + len(draft))
+        rows = decoder([*(bias.prefix if bias else ()), *prompt, *draft], len(prompt) + len(draft))
         decoded.no_speech = float(softmax(rows[0])[self._silent])
         return rows[len(prompt) - 1 :], decoded
 
     def _best(self, row: Logits, *, first: bool) -> tuple[int, float]:
         """The most probable token that may be written here, and its log-probability among those."""
+        self._forbid(row, first=first)
+        token = int(row.argmax())
+        return token, -float(np.log(np.exp(row - row[token]).sum()))
+
+    def _score(self, row: Logits, token: int, *, first: bool) -> float:
+        """The log-probability of a token among those that may be written here."""
+        self._forbid(row, first=first)
+        top = row.max()
+        return float(row[token] - top - np.log(np.exp(row - top).sum()))
+
+    def _forbid(self, row: Logits, *, first: bool) -> None:
         row[self._never] = -np.inf
         row[self._end + 1 :] = -np.inf
         if first:
             row[self._not_first] = -np.inf
-        token = int(row.argmax())
-        return token, -float(np.log(np.exp(row - row[token]).sum()))
 
     def _astray(self, tokens: list[int], limit: int) -> str:
         if repeated(tuple(tokens)) < len(tokens):
@@ -397,9 +472,10 @@ class Recogniser:
             language=decoded.language,
             context=len(context.positions) * PLACE / RATE,
             fallback=fallback,
+            hinted=decoded.hinted,
         )
         reason = self._doubt(hypothesis)
-        return replace(hypothesis, text="", tokens=(), words=(), reason=reason) if reason else hypothesis
+        return replace(hypothesis, text="", tokens=(), words=(), hinted=None, reason=reason) if reason else hypothesis
 
     def _doubt(self, found: Hypothesis) -> str:
         """Why this was no speech; empty when it was."""

@@ -28,6 +28,7 @@ class Vocabulary:
             self._bytes = {token: bytes(table[letter] for letter in text) for token, text in plain.items()}
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelDamaged(f"{path} is not a vocabulary: {error!r}", "run `parley models build`") from error
+        self.path = path
         self.special = added
         """Tokens that stand for no text ("<|endoftext|>"), by their names."""
 

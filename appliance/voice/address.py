@@ -130,18 +130,22 @@ class _Turn:
                 if not (event.committed or event.tail):
                     return
             case Draft():
-                event = replace(event, text=self._strip(event.text))
+                event = replace(event, text=self._strip(event.text), alternatives=self._strip_all(event.alternatives))
                 if not event.text:
                     return
             case Transcript():
-                text = self._strip(event.text)
-                event = replace(event, text=text) if text else NoSpeech(event.at, event.turn, ALONE)
+                text, others = self._strip(event.text), self._strip_all(event.alternatives)
+                stripped = replace(event, text=text, alternatives=others)
+                event = stripped if text else NoSpeech(event.at, event.turn, ALONE)
         if isinstance(event, Transcript | NoSpeech | Failed):
             self._called = False
         yield event
 
     def _strip(self, text: str) -> str:
         return strip(text, self._phrases) if self._called else text
+
+    def _strip_all(self, texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(filter(None, map(self._strip, texts)))
 
     def _partial(self, event: Partial) -> Partial:
         """What is committed only ever grows: once some of it has been shown, no more is taken off."""

@@ -21,7 +21,7 @@ from appliance.events import (
     SpeechStarted,
     Transcript,
 )
-from appliance.runtime.asr import Agreement, Hypothesis
+from appliance.runtime.asr import Agreement, Hints, Hypothesis
 from appliance.runtime.model import Steps
 from appliance.runtime.worker import Worker
 from appliance.stream import Events, Stage
@@ -32,7 +32,9 @@ from firmware.frame import RATE, Pcm, Wave, to_wave
 
 
 class Recogniser(Protocol):
-    def transcribe(self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "") -> Steps[Hypothesis]: ...
+    def transcribe(
+        self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "", hints: Hints | None = None
+    ) -> Steps[Hypothesis]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,9 @@ class HearRules:
     language: str = ""
     deadline_s: float = 10.0
 
+
+WISHED = -1.5
+"""Likeness (nats per token) below which words were wished, not heard: of 110 orders none came below -1.2."""
 
 PATIENCE = RATE // 5
 """Samples of further sound after which a partial transcript is waited for: until then the speech goes on without it."""
@@ -69,6 +74,12 @@ class _Listening:
         self.size += len(samples)
 
     @property
+    def alternatives(self) -> tuple[str, ...]:
+        """What the words may have been, to one who expects them."""
+        hinted = self.hypothesis and self.hypothesis.hinted
+        return (hinted.text,) if hinted and hinted.likeness >= WISHED else ()
+
+    @property
     def wave(self) -> Wave:
         return to_wave(np.concatenate(self.frames))
 
@@ -80,16 +91,19 @@ class _Listening:
             self.guess = None
 
 
-def hear(recogniser: Recogniser, worker: Worker, aside: Worker, rules: HearRules) -> Stage:
+def hear(
+    recogniser: Recogniser, worker: Worker, aside: Worker, rules: HearRules, hints: Hints | None = None
+) -> Stage:
     """Consumes Heard; adds Partial, Draft, Transcript and NoSpeech, and Failed where recognition failed.
 
     The previous hypothesis is the draft of the next recognition, so that words heard before are verified in one pass.
-    Partial transcripts are made `aside` and given up at a pause, which is not to wait for them.
+    Partial transcripts are made `aside` and given up at a pause, which is not to wait for them; `hints` are for what is
+    made at a pause.
     """
 
-    async def recognise(turn: _Listening, thread: Worker) -> Hypothesis:
+    async def recognise(turn: _Listening, thread: Worker, hints: Hints | None = None) -> Hypothesis:
         draft = turn.hypothesis.tokens if turn.hypothesis else ()
-        steps = recogniser.transcribe(turn.wave, draft=draft, language=rules.language)
+        steps = recogniser.transcribe(turn.wave, draft=draft, language=rules.language, hints=hints)
         async with within("hear", rules.deadline_s):
             return await thread.finish(steps)
 
@@ -102,21 +116,22 @@ def hear(recogniser: Recogniser, worker: Worker, aside: Worker, rules: HearRules
 
     async def draft(turn: _Listening, at: int) -> Events:
         yield mark(at, turn.turn, "hear", "start")
-        turn.hypothesis = hypothesis = await recognise(turn, worker)
+        turn.hypothesis = hypothesis = await recognise(turn, worker, hints)
         turn.current = True
         yield mark(at, turn.turn, "hear", "words")
         if hypothesis.text:
-            yield Draft(at, turn.turn, hypothesis.text)
+            yield Draft(at, turn.turn, hypothesis.text, turn.alternatives)
 
     async def transcript(turn: _Listening, event: SpeechEnded) -> Events:
         if not turn.current:
             async for made in draft(turn, event.at):
                 yield made
-        assert turn.hypothesis is not None
-        if turn.hypothesis.text:
-            yield Transcript(event.at, turn.turn, turn.hypothesis.text, turn.hypothesis.confidence)
+        found = turn.hypothesis
+        assert found is not None
+        if found.text:
+            yield Transcript(event.at, turn.turn, found.text, found.confidence, turn.alternatives)
         else:
-            yield NoSpeech(event.at, turn.turn, turn.hypothesis.reason)
+            yield NoSpeech(event.at, turn.turn, found.reason)
 
     def react(turn: _Listening, event: Event) -> Events | None:
         match event:

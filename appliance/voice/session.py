@@ -132,7 +132,7 @@ class _Session:
                 await self._take(event.turn, event.committed)
             case Draft():
                 if await self._take(event.turn, event.text) == "words":
-                    await self._prepare(Transcript(event.at, event.turn, event.text, 1.0))
+                    await self._prepare(Transcript(event.at, event.turn, event.text, 1.0, event.alternatives))
             case Woken():
                 await self.leave()
                 self._forget()
@@ -206,7 +206,8 @@ class _Session:
 
     async def _prepare(self, words: Transcript) -> None:
         """Begins to answer the words, unless that is being done."""
-        asked = replace(words, text=f"{self._unheard} {words.text}".strip())
+        text, *others = (f"{self._unheard} {text}".strip() for text in (words.text, *words.alternatives))
+        asked = replace(words, text=text, alternatives=tuple(others))
         if self._answer and (self._answer.to.turn, self._answer.to.text) == (asked.turn, asked.text):
             return
         await self.leave()

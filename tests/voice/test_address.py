@@ -149,6 +149,12 @@ async def test_the_turn_behind_a_wake_word_is_stripped_and_the_next_is_not():
     assert words(seen) == ["hello", "hello", text]
 
 
+async def test_other_ways_to_hear_it_are_stripped_too():
+    given = Transcript(1, 1, "Okay Nabu, a marker", 0.9, ("Okay Nabu, a mocha", "Okay, Nabu."))
+    seen = await run(woken(), SpeechStarted(0, 1), given)
+    assert seen[-1] == Transcript(1, 1, "a marker", 0.9, ("a mocha",))
+
+
 async def test_the_turn_in_which_the_wake_word_is_heard_is_stripped_too():
     seen = await run(SpeechStarted(0, 1), woken(), Transcript(1, 1, "Hey Jarvis, hello", 0.9))
     assert words(seen) == ["hello"]

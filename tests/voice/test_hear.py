@@ -21,7 +21,7 @@ from appliance.events import (
     SpeechStarted,
     Transcript,
 )
-from appliance.runtime.asr import Hypothesis, Word
+from appliance.runtime.asr import Hinted, Hints, Hypothesis, Word
 from appliance.runtime.model import Steps
 from appliance.runtime.worker import Worker
 from appliance.stream import line
@@ -32,12 +32,14 @@ from firmware.frame import FRAME, RATE, Wave
 class Listener:
     """Hears one word for each second of sound; records what it was given."""
 
-    def __init__(self, *, deaf: bool = False, fails: bool = False) -> None:
-        self.deaf, self.fails = deaf, fails
+    def __init__(self, *, deaf: bool = False, fails: bool = False, likeness: float = -0.1) -> None:
+        self.deaf, self.fails, self.likeness = deaf, fails, likeness
         self.given: list[int] = []
         self.drafts: list[tuple[int, ...]] = []
 
-    def transcribe(self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "") -> Steps[Hypothesis]:
+    def transcribe(
+        self, wave: Wave, *, draft: tuple[int, ...] = (), language: str = "", hints: Hints | None = None
+    ) -> Steps[Hypothesis]:
         self.given.append(len(wave))
         self.drafts.append(draft)
         yield
@@ -46,9 +48,10 @@ class Listener:
         if self.deaf:
             return Hypothesis(reason="no speech")
         words = tuple(Word(f"w{n}", 0.9) for n in range(1 + len(wave) // RATE))
-        return Hypothesis(
-            text=" ".join(word.text for word in words), tokens=tuple(range(len(words))), words=words, confidence=0.9
-        )
+        text = " ".join(word.text for word in words)
+        meant = tuple(hints(text)) if hints else ()
+        hinted = Hinted(" ".join(meant), (), self.likeness) if meant else None
+        return Hypothesis(text=text, tokens=tuple(range(len(words))), words=words, confidence=0.9, hinted=hinted)
 
 
 def speech(start: float, seconds: float, chance: float = 0.9) -> list[Event]:
@@ -62,10 +65,11 @@ async def source(events: Iterable[Event]) -> AsyncIterator[Event]:
         yield event
 
 
-async def run(listener: Listener, *events: Event, partial_ms: int = 0) -> list[Event]:
+async def run(listener: Listener, *events: Event, partial_ms: int = 0, hints: Hints | None = None) -> list[Event]:
     worker, aside = Worker("hear"), Worker("aside")
     try:
-        async with line(source(events), hear(listener, worker, aside, HearRules(partial_ms=partial_ms))) as heard:
+        stage = hear(listener, worker, aside, HearRules(partial_ms=partial_ms), hints)
+        async with line(source(events), stage) as heard:
             return [event async for event in heard if not isinstance(event, Mark)]
     finally:
         worker.close()
@@ -90,6 +94,22 @@ async def test_the_draft_of_the_pause_becomes_the_transcript_without_hearing_aga
     assert [type(event) for event in seen] == [SpeechStarted, SpeechPaused, Draft, SpeechEnded, Transcript]
     assert seen[-1] == Transcript(24_000, 1, "w0 w1", 0.9)
     assert listener.given == [24_000]
+
+
+@pytest.mark.parametrize(("likeness", "alternatives"), [(-0.1, ("w0", "wan")), (-3.0, ())])
+async def test_what_was_expected_and_is_like_the_sound_comes_along(likeness, alternatives):
+    seen = await run(Listener(likeness=likeness), *turn(), hints=lambda text: ["w0", "wan"] if "w1" in text else [])
+    wanted = (" ".join(alternatives),) if alternatives else ()
+    assert [event.alternatives for event in seen if isinstance(event, Draft | Transcript)] == [wanted, wanted]
+    assert seen[-1].text == "w0 w1"
+
+
+async def test_partials_expect_nothing():
+    asked = []
+    await run(
+        Listener(), SpeechStarted(0, 1), *speech(0, 5), partial_ms=400, hints=lambda text: asked.append(text) or ()
+    )
+    assert not asked
 
 
 async def test_the_sound_before_the_decision_is_heard_too():
