@@ -26,6 +26,7 @@ from appliance.events import (
     NoSpeech,
     Phrase,
     Played,
+    Rang,
     SpeechStarted,
     Token,
     Transcript,
@@ -66,10 +67,13 @@ RUN_OUT = 2 * RATE
 
 Call = Literal["button", "api"]
 
-Why = Literal["word", "button", "api", "always", "follow-up", "patience", "answered", "muted", "lost", "rejected"]
-"""What `Attending.why` says. On: what opened, or "follow-up" once an answer has been given. Off: nobody spoke
-("patience"), or nobody did after an answer ("answered"); the microphone was closed, or is away; the recogniser did not
-find the wake word ("rejected"). A call while the microphone is closed or away is answered by Attending(on=False)."""
+Why = Literal[
+    "word", "button", "api", "always", "follow-up", "patience", "answered", "muted", "lost", "rejected", "alarm"
+]
+"""What `Attending.why` says. On: what opened ("alarm": something rings), or "follow-up" once an answer has been given.
+Off: nobody spoke ("patience"), or nobody did after an answer ("answered"); the microphone was closed, or is away; the
+recogniser did not find the wake word ("rejected"). A call while the microphone is closed or away is answered by
+Attending(on=False)."""
 
 Verify = Callable[[Woken, Pcm], Awaitable[bool]]
 """Whether the sound, int16 mono [n] at RATE, holds the wake word."""
@@ -129,6 +133,7 @@ class Attention:
         self._ends: Why = "patience"
         self._turn = self._speaking = self._asked = 0
         """The latest turn, the one that is being spoken or recognised, and the one that is being answered (0: none)."""
+        self._ringing: set[int] = set()
         self._forget()
 
     def wake(self, word: Call = "button") -> None:
@@ -199,6 +204,9 @@ class Attention:
             self._doubted = self._now
         if self.rules.mode == "always" and heard.live and not self.on:
             yield from self._attend("always")
+        if self._ringing and heard.live and not self.on:
+            self._wait(self.rules.patience, "patience")
+            yield from self._attend("alarm")
         yield from self._answer_calls(heard)
         if self.on and heard.at >= self._passed:
             yield from self._pass(heard)
@@ -250,7 +258,7 @@ class Attention:
         """Why attention ends now, if it does. Who is about to speak, or speaks, is not cut short."""
         if not live and self._muted:
             return None if self._speaking and self._now - self._deaf < RUN_OUT else "muted"
-        if self.rules.mode == "always":
+        if self.rules.mode == "always" or self._ringing:
             return None
         if (self._speaking or self._asked) and self._now - self._sign < self.rules.stall_s * RATE:
             return None
@@ -276,6 +284,8 @@ class Attention:
 
     def note(self, event: Event) -> None:
         self._turn = max(self._turn, event.turn)
+        if isinstance(event, Rang):
+            self._ring(event)
         if not self.on:
             return
         self._sign = self._now
@@ -296,6 +306,12 @@ class Attention:
                 self._wait(self.rules.patience, self._ends)
             case Answered():
                 self._answered(event)
+
+    def _ring(self, rang: Rang) -> None:
+        """While something rings the user need not call the box to say "stop"."""
+        self._ringing -= {rang.id}
+        if rang.on:
+            self._ringing.add(rang.id)
 
     def _settle(self, event: Event) -> None:
         if event.turn >= self._speaking:

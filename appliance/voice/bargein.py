@@ -62,14 +62,14 @@ class Judge:
     """What a turn's words are. `for_the_ear` writes heard numbers as they are spoken, as the answer's words are."""
 
     def __init__(self, rules: InterruptRules, for_the_ear: Callable[[str], str] = str) -> None:
-        self._for_the_ear = for_the_ear
+        self.for_the_ear = for_the_ear
         self._backchannel = _made_of(rules.backchannels)
         self._stop = _made_of(rules.stop)
         self._nodding_stop = _made_of((*rules.backchannels, *rules.stop))
 
     def __call__(self, text: str, over: Over | None) -> Verdict:
         """`over` is None for words that were not spoken over an answer."""
-        heard = words(self._for_the_ear(text))
+        heard = words(self.for_the_ear(text))
         if over and own_voice(heard, words(" ".join(over.said)), doubt=over.doubt):
             return "own voice"
         plain = _plain(text)

@@ -91,9 +91,7 @@ class _Listening:
             self.guess = None
 
 
-def hear(
-    recogniser: Recogniser, worker: Worker, aside: Worker, rules: HearRules, hints: Hints | None = None
-) -> Stage:
+def hear(recogniser: Recogniser, worker: Worker, aside: Worker, rules: HearRules, hints: Hints | None = None) -> Stage:
     """Consumes Heard; adds Partial, Draft, Transcript and NoSpeech, and Failed where recognition failed.
 
     The previous hypothesis is the draft of the next recognition, so that words heard before are verified in one pass.

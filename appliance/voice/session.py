@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Coroutine
 from dataclasses import replace
 from typing import Literal
 
@@ -18,6 +19,7 @@ from appliance.events import (
     Partial,
     Phrase,
     Played,
+    Rang,
     SpeechResumed,
     SpeechStarted,
     Transcript,
@@ -45,6 +47,9 @@ MEMORY = 400
 AHEAD = 2
 """Words behind those that were heard whole that may have begun to sound."""
 
+NOTICES = 16
+"""Things the box has to say of itself that wait for their turn; the oldest go first."""
+
 CERTAIN = 2
 """Words on which two recognitions agree that end an answer in mid-speech. It is silent by then: fewer can wait."""
 
@@ -57,6 +62,8 @@ def converse(answering: Answering, conversation: Conversation, floor: Floor, jud
     belongs to the same question: the turn had been ended too early. Once it sounds, only words do, or the wake word;
     a turn over it that was a back-channel, a command to stop or the box's own voice dissolves: a NoSpeech stands in
     place of its Transcript. So every Transcript that is passed on is followed by one Answered.
+
+    What the box has to say of itself (Rang) is said as soon as nobody speaks.
     """
 
     async def stage(events: Events) -> Events:
@@ -94,6 +101,9 @@ class _Session:
         """What is said, or was said last."""
         self._said: deque[tuple[int, str]] = deque(maxlen=MEMORY)
         """The words played lately, with the sample behind which they were."""
+        self._notices: deque[Rang] = deque(maxlen=NOTICES)
+        self._speaks = False
+        """Whether the user is in the middle of a turn."""
         self.out: asyncio.Queue[Event | None] = asyncio.Queue(DEPTH)
 
     async def listen(self, events: Events) -> None:
@@ -109,6 +119,13 @@ class _Session:
 
     async def _react(self, event: Event) -> None:
         """Passes the event on, or what becomes of it, and does what follows from it."""
+        match event:
+            case SpeechStarted():
+                self._speaks = True
+            case Transcript() | NoSpeech() | Failed():
+                self._speaks = False
+            case Rang():
+                self._note(event)
         match event:
             case Transcript():
                 await self._finish(event)
@@ -138,7 +155,7 @@ class _Session:
                 self._forget()
             case Failed():
                 await self.leave()
-                self._task = asyncio.create_task(self._excuse(event))
+                self._task = self._begin(self._excuse(event))
 
     async def _held(self, event: Held) -> None:
         """Passed on as an event of the answer's turn; a hold that was over before word of it came is passed over."""
@@ -179,6 +196,7 @@ class _Session:
             await self._confirm(Transcript(event.at, event.turn, "", 1.0))
         elif self._answers(event.turn):
             await self.leave()
+        self._announce()
 
     def _verdict(self, turn: int, text: str) -> Verdict:
         began = self._began.at if self._began.turn == turn else self._floor.now
@@ -213,7 +231,7 @@ class _Session:
         await self.leave()
         self._answer = Answer(asked)
         self._spoken = self._answer.spoken
-        self._task = asyncio.create_task(self._run(self._answer))
+        self._task = self._begin(self._run(self._answer))
 
     async def _confirm(self, words: Transcript) -> None:
         await self._prepare(words)
@@ -292,6 +310,42 @@ class _Session:
                 return
             except Fault:
                 continue
+
+    # --- what the box has to say of itself ---------------------------------------------------------------------------
+
+    def _note(self, rang: Rang) -> None:
+        """What is over need not be said any more."""
+        self._notices = deque((due for due in self._notices if due.id != rang.id), NOTICES)
+        if rang.on and rang.text:
+            self._notices.append(rang)
+            self._announce()
+
+    def _announce(self) -> None:
+        """Says the next notice, unless somebody speaks: then this is asked again when nobody does."""
+        if self._notices and not self._speaks and not self._saying:
+            rang = self._notices.popleft()
+            self._answer = None
+            self._spoken = Spoken()
+            self._task = self._begin(self._notify(rang))
+
+    async def _notify(self, rang: Rang) -> None:
+        phrase = Phrase(rang.at, rang.turn, rang.text, self._judge.for_the_ear(rang.text), by="skill")
+        try:
+            async with self._answering.utter(phrase, self._spoken) as events:
+                await self._tell(events)
+        except Fault as error:
+            await self.out.put(failed(rang.at, rang.turn, "say", error))
+
+    def _begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Says something; notices are looked at when it is over."""
+        task = asyncio.create_task(work)
+
+        def over(task: asyncio.Task[None]) -> None:
+            if not task.cancelled():
+                self._announce()
+
+        task.add_done_callback(over)
+        return task
 
 
 async def _end(task: asyncio.Task[None]) -> None:

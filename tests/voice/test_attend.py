@@ -20,6 +20,7 @@ from appliance.events import (
     Muted,
     NoSpeech,
     Played,
+    Rang,
     SoundLost,
     SpeechEnded,
     SpeechStarted,
@@ -670,3 +671,19 @@ async def test_a_stop_word_is_passed_on_and_opens_nothing() -> None:
     assert list(attention.step(stop)) == [stop]
     assert attention.check is None
     assert not attention.on
+
+
+# --- something rings -------------------------------------------------------------------------------------------------
+
+
+def test_while_something_rings_the_box_need_not_be_called():
+    ringing, over = Rang(0, 0, 1, "timer", "tea"), Rang(0, 0, 1, "timer", "tea", False)
+    box = Box().hear(100).below(ringing).hear(30_000)
+    assert box.changes() == [(True, "alarm")]
+    box.below(over).hear(10_000)
+    assert box.changes()[-1][0] is False
+
+
+def test_nothing_opens_a_closed_microphone():
+    box = mute(Box()).below(Rang(0, 0, 1, "timer", "tea")).hear(1000, 0.9, live=False)
+    assert not box.attention.on

@@ -22,6 +22,7 @@ from appliance.events import (
     Partial,
     Phrase,
     Played,
+    Rang,
     SoundLost,
     Speech,
     SpeechPaused,
@@ -36,7 +37,7 @@ from appliance.voice.conversation import Conversation
 from appliance.voice.failure import CUES, failed
 from appliance.voice.mouth import Ledger, Spoken
 from appliance.voice.session import converse
-from appliance.voice.turn import Answering
+from appliance.voice.turn import Answer, Answering
 from firmware.frame import FRAME, RATE
 from firmware.mixer import Mixer
 
@@ -656,3 +657,52 @@ def test_whatever_comes_it_ends_idle_with_one_answer_per_turn(steps, reply, brok
             on = moment.on
     assert not on
     assert sum(message.role == "user" for message in conversation.messages) <= len(reported)
+
+
+# --- what the box has to say of itself ----------------------------------------------------------------------------
+
+
+def rang(id: int = 1, text: str = "Your tea timer is done.", *, on: bool = True) -> Rang:
+    return Rang(5, 0, id, "timer", text, on)
+
+
+async def test_a_timer_is_told_when_nobody_speaks():
+    voice = Voice()
+    await run(voice, rang(), 0.05)
+    assert voice.prepared == ["Your tea timer is done."]
+
+
+async def test_a_timer_waits_for_the_users_turn_and_its_answer():
+    voice = Voice()
+    await run(voice, SpeechStarted(0, 1), rang(), 0.02, Draft(9, 1, "hello"), Transcript(9, 1, "hello", 0.9), 0.1)
+    assert voice.prepared == ["one", "two", "three", "Your tea timer is done."]
+
+
+async def test_two_that_are_due_together_are_both_told():
+    voice = Voice()
+    await run(voice, rang(1, "one is done"), rang(2, "two is done"), 0.1)
+    assert voice.prepared == ["one is done", "two is done"]
+
+
+async def test_what_was_switched_off_is_not_told_any_more():
+    voice = Voice()
+    await run(voice, SpeechStarted(0, 1), rang(), rang(on=False), NoSpeech(9, 1, "no speech"), 0.05)
+    assert voice.prepared == []
+
+
+async def test_what_was_done_is_not_done_again_when_the_user_goes_on():
+    """The answer is left before anything of it is heard: its words are joined to the next only if nothing was done."""
+
+    class Doer(Voice):
+        @property
+        def answering(self) -> Answering:
+            def write(answer: Answer) -> tuple[Stage, ...]:
+                answer.acted = True
+                return (self.write,)
+
+            return Answering(write, (self.say,), self.mouth)
+
+    voice = Doer(pace=0.3)
+    steps = [Transcript(9, 1, "Set a timer", 0.9), 0.02, SpeechStarted(50, 2), Draft(90, 2, "please")]
+    await run(voice, *steps, Transcript(90, 2, "please", 0.9))
+    assert voice.asked == ["Set a timer", "please"]
