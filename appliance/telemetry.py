@@ -18,6 +18,8 @@ from typing import Any, TextIO
 
 from appliance.events import (
     Answered,
+    Cited,
+    Did,
     Event,
     Failed,
     Held,
@@ -27,6 +29,7 @@ from appliance.events import (
     SoundBack,
     SoundLost,
     Transcript,
+    Understood,
     Woken,
 )
 from appliance.stream import Events
@@ -178,9 +181,22 @@ class Telemetry:
                     self.record(waterfall)
                     log("turn", turn=event.turn, reason=event.reason, ms=waterfall.as_dict())
                     marks = [mark for mark in marks if mark.turn > event.turn]
+                case Understood() | Did() | Cited():
+                    self._watch_grounds(event)
                 case _:
                     self._watch_sound(event)
             yield event
+
+    def _watch_grounds(self, event: Understood | Did | Cited) -> None:
+        match event:
+            case Understood():
+                self.counters[f"understood: {event.skill}"] += 1
+                log("understood", turn=event.turn, skill=event.skill, intent=event.intent, score=round(event.score, 3))
+            case Did():
+                self.counters[f"did: {event.what}" if event.ok else f"did not: {event.what}"] += 1
+                log("did", turn=event.turn, what=event.what, ok=event.ok, detail=event.detail)
+            case Cited():
+                self.counters[f"cited: {event.pack}"] += 1
 
     def _watch_sound(self, event: Event) -> None:
         """Milliseconds are counted for sound that was away: an outage may be shorter than a second."""

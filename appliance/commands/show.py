@@ -12,6 +12,8 @@ from appliance.config import Wake
 from appliance.events import (
     Answered,
     Attending,
+    Cited,
+    Did,
     Event,
     Failed,
     Held,
@@ -23,6 +25,7 @@ from appliance.events import (
     SoundBack,
     SoundLost,
     Transcript,
+    Understood,
 )
 from appliance.telemetry import Waterfall
 
@@ -41,6 +44,9 @@ class Turn:
     reason: str = ""
     marks: list[Mark] = field(default_factory=list)
     failures: list[Failed] = field(default_factory=list)
+    understood: list[Understood] = field(default_factory=list)
+    did: list[Did] = field(default_factory=list)
+    cited: Cited | None = None
     no_speech: str = ""
 
     def on(self, event: Event) -> None:
@@ -57,6 +63,12 @@ class Turn:
                 self.marks.append(event)
             case Failed():
                 self.failures.append(event)
+            case Understood():
+                self.understood.append(event)
+            case Did():
+                self.did.append(event)
+            case Cited():
+                self.cited = event
             case Answered():
                 self.said, self.reason = event.said, event.reason
 
@@ -68,6 +80,11 @@ class Turn:
     def answer(self) -> str:
         return (self.said or self.written).strip()
 
+    @property
+    def source(self) -> str:
+        """Where the answer was found: "" if not in a document."""
+        return f"{self.cited.pack}/{self.cited.source}:{self.cited.line}" if self.cited else ""
+
     def as_dict(self) -> dict[str, Any]:
         """For machines. Times in ms from the end of speech."""
         return {
@@ -75,6 +92,17 @@ class Turn:
             "transcript": self.transcript,
             "confidence": round(self.confidence, 4),
             "answer": self.answer,
+            "understood": [
+                {
+                    "skill": found.skill,
+                    "intent": found.intent,
+                    "slots": dict(found.slots),
+                    "score": round(found.score, 3),
+                }
+                for found in self.understood
+            ],
+            "did": [{"what": deed.what, "ok": deed.ok, "detail": deed.detail} for deed in self.did],
+            "source": self.source,
             "ended": self.reason or ("no speech" if self.no_speech else "unanswered"),
             "failures": [f"{failure.stage}: {failure.message}" for failure in self.failures],
             "waterfall_ms": self.waterfall.as_dict(),
@@ -108,7 +136,15 @@ def _lines(turn: Turn) -> str:
     else:
         words = f"{escape(turn.committed)} [dim]{escape(turn.tail)}[/]"
     answer = f"\n[cyan]Parley  {escape(turn.answer)}[/]" if turn.answer else ""
-    return f"You     {words}{answer}"
+    return f"You     {words}{answer}{_grounds(turn)}"
+
+
+def _grounds(turn: Turn) -> str:
+    """What the answer rests on."""
+    meant = [f"{found.skill}.{found.intent}" for found in turn.understood]
+    deeds = [f"{deed.what} {'done' if deed.ok else 'failed'}" for deed in turn.did]
+    grounds = ", ".join(filter(None, [*meant, *deeds, turn.source]))
+    return f"\n        [dim]{escape(grounds)}[/]" if grounds else ""
 
 
 @dataclass(slots=True)

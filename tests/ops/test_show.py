@@ -11,6 +11,8 @@ from appliance.config import Wake
 from appliance.events import (
     Answered,
     Attending,
+    Cited,
+    Did,
     Event,
     Failed,
     Held,
@@ -22,6 +24,7 @@ from appliance.events import (
     SoundBack,
     SoundLost,
     Transcript,
+    Understood,
 )
 from appliance.telemetry import Waterfall
 
@@ -33,6 +36,9 @@ EVENTS: list[Event] = [
     Phrase(0, 1, "Mark", "mark"),
     Phrase(0, 1, "up.", "up."),
     Mark(0, 1, "say", "first sound", 1.3),
+    Understood(0, 1, "clock", "Time", {"place": "Oslo"}, 0.98765),
+    Did(0, 1, "timer.set", True, "five minutes"),
+    Cited(0, 1, "shop", "prices.csv", 3, "latte,3.20"),
     Answered(0, 1, "Markup.", "complete"),
     NoSpeech(0, 2, "silence"),
     Failed(0, 3, "think", "deadline", "too late", "Sorry."),
@@ -49,6 +55,9 @@ def test_turns_gather_what_was_seen() -> None:
         "transcript": "What is [bold] in rich?",
         "confidence": 0.9,
         "answer": "Markup.",
+        "understood": [{"skill": "clock", "intent": "Time", "slots": {"place": "Oslo"}, "score": 0.988}],
+        "did": [{"what": "timer.set", "ok": True, "detail": "five minutes"}],
+        "source": "shop/prices.csv:3",
         "ended": "complete",
         "failures": [],
         "waterfall_ms": {"hear start": 100.0, "say first sound": 300.0},
@@ -73,6 +82,7 @@ def test_what_is_kept_is_printed_as_it_was_said(capsys: pytest.CaptureFixture[st
     out = capsys.readouterr().out
     assert "What is [bold] in rich?" in out
     assert "Parley  Markup." in out
+    assert "clock.Time, timer.set done, shop/prices.csv:3" in out
     assert "think failed: too late" in out
 
 
