@@ -28,7 +28,7 @@ export function apply(menu: Menu, line: Value, call: Call): Applied {
   amount(line, call, "sugar", out);
   add(menu, line, call.str("extra"), out);
   add(menu, line, call.str("other_extra"), out);
-  without(line, call, out);
+  without(menu, line, call, out);
   if (call.has("quantity") && call.num("quantity") >= 1) {
     line.set("quantity", Value.num(Math.floor(call.num("quantity"))));
     out.changed = true;
@@ -80,21 +80,37 @@ function add(menu: Menu, line: Value, wished: string, out: Applied): void {
   extras.push(Value.of(wished));
 }
 
-function without(line: Value, call: Call, out: Applied): void {
+function without(menu: Menu, line: Value, call: Call, out: Applied): void {
   for (let i = 0; i < OPTIONS.length; i++) {
     const slot = OPTIONS[i];
     const unwished = call.str("no_" + slot);
-    // "No milk" means whatever milk is in it; "no soy milk" only that one.
-    if (unwished == "" || line.str(slot) == "") continue;
-    if (line.str(slot) != unwished && !line.str(slot).endsWith(unwished.split(" ").pop())) continue;
-    line.drop(slot).drop(slot + "_amount");
-    out.changed = true;
+    if (unwished == "") continue;
+    if (meant(menu.row(tableOf(slot), unwished), line.str(slot))) {
+      line.drop(slot).drop(slot + "_amount");
+      out.changed = true;
+    } else {
+      out.refused.push("There is no " + unwished + " in it.");
+    }
   }
   const unwished = call.str("no_extra");
+  if (unwished == "") return;
   const extras = line.get("extras");
   for (let i = extras.length - 1; i >= 0; i--) {
     if (extras.at(i).text != unwished) continue;
     extras.items.splice(i, 1);
     out.changed = true;
+    return;
   }
+  out.refused.push("There is no " + unwished + " in it.");
+}
+
+/** "No milk" means whatever milk is in it, "no soy milk" only that one. */
+function meant(unwished: Value, held: string): bool {
+  const name = unwished.str("name");
+  if (held == "" || held == name) return held == name;
+  const kind = name.split(" ").pop();
+  const also = unwished.get("also");
+  let general = name == kind;
+  for (let i = 0; i < also.length; i++) if (also.at(i).text == kind) general = true;
+  return general && held.endsWith(kind);
 }

@@ -100,6 +100,7 @@ function skip(form: Form, draft: Draft, call: Call, at: i32): Reply {
   const named = form.find(call.str("field"));
   const place = named >= 0 ? named : at;
   const field = form.fields[place];
+  if (draft.answered(field)) return onward(form, draft, place, capital(field.name) + " stays as it is.");
   if (!draft.isSkipped(field)) draft.skipped.push(Value.of(field.id));
   const kept = draft.save();
   if (!kept.ok) return lost(kept.error);
