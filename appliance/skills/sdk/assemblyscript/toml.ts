@@ -1,6 +1,6 @@
-// The part of TOML that a menu or a form is written in, so that a shop edits one file that the recogniser reads as well:
-// tables, arrays of tables, inline tables, arrays, strings of one line, numbers, true and false. Dates, strings of many
-// lines and numbers in other bases are refused with their line.
+// The part of TOML that a menu or a form is written in, so that a shop edits one file, which the recogniser reads as
+// well: tables, arrays of tables, inline tables, arrays, strings of one line, numbers, true and false. Dates, strings of
+// many lines and numbers in other bases are refused with their line.
 
 import { Value } from "json";
 
@@ -153,7 +153,8 @@ class Reader {
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i);
       const sign = (code == 0x2b || code == 0x2d) && i == 0;
-      if (!sign && code != 0x2e && (code < 0x30 || code > 0x39)) this.fail("'" + word + "' is no number or text in quotes");
+      if (!sign && code != 0x2e && (code < 0x30 || code > 0x39))
+        this.fail("'" + word + "' is no number or text in quotes");
     }
     const number = parseFloat(text);
     if (isNaN(number)) this.fail("a value is missing");
@@ -225,6 +226,10 @@ class Reader {
 
 function bare(code: i32): bool {
   return (
-    (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a) || code == 0x2d || code == 0x5f
+    (code >= 0x30 && code <= 0x39) ||
+    (code >= 0x41 && code <= 0x5a) ||
+    (code >= 0x61 && code <= 0x7a) ||
+    code == 0x2d ||
+    code == 0x5f
   );
 }

@@ -213,7 +213,10 @@ function without(order: Order, lost: Lost): Reply {
   const reply =
     lost.slot == "drink"
       ? new Reply(sorry + "Shall I remove it?").ask("Remove", "", true)
-      : new Reply(sorry + "What would you like instead for the " + order.line(lost.line).str("drink") + "?").ask("Change", lost.slot);
+      : new Reply(sorry + "What would you like instead for the " + order.line(lost.line).str("drink") + "?").ask(
+          "Change",
+          lost.slot,
+        );
   reply.context.set("last", Value.num(lost.line));
   return reply.suggest("no " + lost.name);
 }
@@ -298,7 +301,8 @@ function drinkPrice(menu: Menu, drink: Value, size: string): string {
   const tax = menu.tax(100_000) > 0 ? " plus tax." : ".";
   const prices = drink.get("prices");
   if (prices.length == 0) return name + " is " + menu.money(cents(drink.get("price"))) + tax;
-  if (prices.has(size)) return capital(one(size + " " + drink.str("name"))) + " is " + menu.money(cents(prices.get(size))) + tax;
+  if (prices.has(size))
+    return capital(one(size + " " + drink.str("name"))) + " is " + menu.money(cents(prices.get(size))) + tax;
   const offered = new Array<string>(prices.length);
   for (let i = 0; i < prices.length; i++) offered[i] = menu.money(cents(prices.at(i))) + " " + prices.keys[i];
   const only = size == "" ? "" : "There is no " + size + " " + drink.str("name") + ". ";
@@ -315,13 +319,15 @@ function unknown(menu: Menu, call: Call): Reply {
   const row = menu.called(thing);
   if (!row.isNull) return new Reply("We have " + row.str("name") + (available(row) ? "." : ", but it is sold out."));
   const name = thing.length > 40 ? "that" : thing;
-  return new Reply("Sorry, " + (name == "" ? "that" : name) + " is not on the menu.").suggest("what drinks do you have");
+  return new Reply("Sorry, " + (name == "" ? "that" : name) + " is not on the menu.").suggest(
+    "what drinks do you have",
+  );
 }
 
 function help(): Reply {
   return new Reply(
-    'Order by name, such as "a large latte with oat milk". Change it with "make it a small" or "the second one decaf". ' +
-      'Ask "what do I have" or "how much is it", and say "that\'s all" when you are done.',
+    'Order by name, such as "a large latte with oat milk". Change it with "make it a small" or "the second one ' +
+      'decaf". Ask "what do I have" or "how much is it", and say "that\'s all" when you are done.',
   );
 }
 

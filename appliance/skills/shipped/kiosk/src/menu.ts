@@ -99,7 +99,9 @@ export class Menu {
   money(cents: i32): string {
     const rest = cents % 100;
     const currency = this.root.str("currency");
-    return (currency == "" ? "$" : currency) + (cents / 100).toString() + "." + (rest < 10 ? "0" : "") + rest.toString();
+    return (
+      (currency == "" ? "$" : currency) + (cents / 100).toString() + "." + (rest < 10 ? "0" : "") + rest.toString()
+    );
   }
 
   get taxIncluded(): bool {

@@ -7,7 +7,18 @@ import { parseToml } from "toml";
 
 const TYPES: string[] = ["text", "number", "choice", "date"];
 const MONTHS: string[] = [
-  "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+  "January",
+  "February",
+  "March",
+  "April",
+  "May",
+  "June",
+  "July",
+  "August",
+  "September",
+  "October",
+  "November",
+  "December",
 ];
 
 export class Form {
@@ -52,7 +63,10 @@ export class Field {
   choices: string[] = [];
   private also: Value[] = [];
 
-  constructor(private row: Value, choices: Value) {
+  constructor(
+    private row: Value,
+    choices: Value,
+  ) {
     this.name = row.str("name");
     this.id = row.str("id") == "" ? this.name : row.str("id");
     this.type = row.str("type") == "" ? "text" : row.str("type");

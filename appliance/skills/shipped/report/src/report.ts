@@ -148,7 +148,8 @@ function set(form: Form, draft: Draft, call: Call, place: i32, back: i32 = -1): 
   const field = form.fields[place];
   const value = field.value(call);
   if (value.isNull) return ask(form, draft, place, field.expects);
-  if (field.foreign(call.str("unit"))) return ask(form, draft, place, capital(field.name) + " is in " + field.unit + ".");
+  if (field.foreign(call.str("unit")))
+    return ask(form, draft, place, capital(field.name) + " is in " + field.unit + ".");
   const doubt = field.doubt(value);
   if (doubt == "") return keep(form, draft, place, value, back);
   const said = "That is " + doubt + ". Is " + value.toString() + " right?";
@@ -260,7 +261,8 @@ function reports(): Reply {
   }
   const stored = keys.length == 1 ? "One report is stored" : capital(count(keys.length)) + " reports are stored";
   const newest = keys.length > LISTED ? "; the newest are " : ": ";
-  const sent = waiting == 0 ? "." : ". " + capital(count(waiting)) + (waiting == 1 ? " has" : " have") + " not been sent yet.";
+  const sent =
+    waiting == 0 ? "." : ". " + capital(count(waiting)) + (waiting == 1 ? " has" : " have") + " not been sent yet.";
   return new Reply(stored + newest + join(parts) + sent).suggest("read report " + keys.length.toString());
 }
 
@@ -268,14 +270,17 @@ function readStored(form: Form, call: Call): Reply {
   const number = <i32>call.num("number");
   const record = parseJson(memory.read(key(number)));
   if (record.isNull) return none(number);
-  return new Reply("Report " + number.toString() + ", " + record.str("form") + ". " + spoken(form, record.get("values")));
+  return new Reply(
+    "Report " + number.toString() + ", " + record.str("form") + ". " + spoken(form, record.get("values")),
+  );
 }
 
 function remove(call: Call): Reply {
   const number = <i32>call.num("number");
   if (memory.read(key(number)) == "") return none(number);
   const removed = memory.remove(key(number));
-  if (!removed.ok) return new Reply("Report " + number.toString() + " could not be deleted: " + removed.error + ".").fail();
+  if (!removed.ok)
+    return new Reply("Report " + number.toString() + " could not be deleted: " + removed.error + ".").fail();
   return new Reply("Report " + number.toString() + " is deleted.");
 }
 
@@ -285,7 +290,7 @@ function none(number: i32): Reply {
 
 function help(): Reply {
   return new Reply(
-    'Say "start a report" and answer the questions. "Skip", "back" and "repeat" move you through it, "correct the pressure ' +
-      'to four" changes an answer, and "finish the report" reads it out and asks whether to store it.',
+    'Say "start a report" and answer the questions. "Skip", "back" and "repeat" move you through it, "correct the ' +
+      'pressure to four" changes an answer, and "finish the report" reads it out and asks whether to store it.',
   );
 }
