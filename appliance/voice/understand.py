@@ -1,0 +1,55 @@
+"""What the skills can answer: words to a plan while the turn may still go on, and to acts once it is over."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from appliance.events import Did, Event, Token, Transcript, Understood
+from appliance.skills.dialogue import OWN, Dialogue, Plan
+from appliance.stream import Events, Stage
+from appliance.voice.deadline import mark, within
+from appliance.voice.turn import Answer
+
+
+def understand(dialogue: Dialogue, answer: Answer, deadline_s: float = 10.0) -> Stage:
+    """Consumes a Transcript that is for a skill, and adds Understood, Did and Token; another is passed on.
+
+    Nothing is done before the turn is confirmed, and nothing twice: what was done marks the answer as `acted`.
+    """
+
+    async def stage(events: Events) -> Events:
+        async for event in events:
+            plan = dialogue.plan((*event.alternatives, event.text)) if isinstance(event, Transcript) else None
+            if plan is None or not isinstance(event, Transcript):
+                yield event
+                continue
+            async for found in carry_out(dialogue, plan, event, answer, deadline_s):
+                yield found
+
+    return stage
+
+
+async def carry_out(
+    dialogue: Dialogue, plan: Plan, event: Transcript, answer: Answer, deadline_s: float
+) -> AsyncIterator[Event]:
+    """Does what is planned, and says what came of it. What has an effect waits for the turn to be confirmed."""
+    at, turn = event.at, event.turn
+    yield mark(at, turn, "understand", "start")
+    for command in plan.does:
+        yield Understood(at, turn, command.skill, command.name, dict(command.values), command.score)
+    if not plan.does:
+        asked = plan.question
+        meant = {"intent": f"{asked.command.skill}.{asked.command.name}"} if asked else {}
+        yield Understood(at, turn, OWN, asked.kind if asked else "say", meant, 1.0)
+    if plan.effect != "none":
+        await answer.confirmed.wait()
+    async with within("understand", deadline_s):
+        outcome = await dialogue.perform(plan)
+    for deed in outcome.deeds:
+        answer.acted |= deed.ok
+        yield Did(at, turn, deed.what, deed.ok, deed.detail)
+    yield mark(at, turn, "understand", "done")
+    if outcome.says:
+        yield Token(at, turn, outcome.says, by="skill")
+    await answer.confirmed.wait()
+    dialogue.commit(outcome)
