@@ -12,14 +12,15 @@ export enum Kind {
 
 export class Value {
   kind: Kind = Kind.Null;
-  /** The text; of a number the digits as they were written, for amounts of money that no float may touch. */
+  /** The text; of a number the digits as they were written: no float touches an amount of money. */
   text: string = "";
   number: f64 = 0;
-  keys: string[] = [];
-  items: Value[] = [];
+  // Memory is never given back during a call, so what has no members shares one empty list of them.
+  keys: string[] = NO_KEYS;
+  items: Value[] = NO_ITEMS;
 
   static null(): Value {
-    return new Value();
+    return NULL;
   }
 
   static of(text: string): Value {
@@ -47,12 +48,15 @@ export class Value {
   static list(): Value {
     const value = new Value();
     value.kind = Kind.List;
+    value.items = [];
     return value;
   }
 
   static table(): Value {
     const value = new Value();
     value.kind = Kind.Table;
+    value.keys = [];
+    value.items = [];
     return value;
   }
 
@@ -93,7 +97,9 @@ export class Value {
     return value.kind == Kind.Number ? value.number : otherwise;
   }
 
+  /** Only a table takes members, as only a list takes items: anything else ends the call. */
   set(key: string, value: Value): Value {
+    assert(this.kind == Kind.Table);
     const at = this.keys.indexOf(key);
     if (at >= 0) {
       this.items[at] = value;
@@ -105,6 +111,7 @@ export class Value {
   }
 
   drop(key: string): Value {
+    assert(this.kind == Kind.Table);
     const at = this.keys.indexOf(key);
     if (at >= 0) {
       this.keys.splice(at, 1);
@@ -114,6 +121,7 @@ export class Value {
   }
 
   push(value: Value): Value {
+    assert(this.kind == Kind.List);
     this.items.push(value);
     return this;
   }
@@ -123,24 +131,38 @@ export class Value {
       case Kind.Bool:
         return this.number != 0 ? "true" : "false";
       case Kind.Number:
-        return digits(this.number);
+        return this.text;
       case Kind.Text:
         return quoted(this.text);
       case Kind.List: {
-        const parts = new Array<string>(this.items.length);
-        for (let i = 0; i < this.items.length; i++) parts[i] = this.items[i].toString();
-        return "[" + parts.join(",") + "]";
+        const parts: string[] = ["["];
+        for (let i = 0; i < this.items.length; i++) {
+          if (i > 0) parts.push(",");
+          parts.push(this.items[i].toString());
+        }
+        parts.push("]");
+        return glue(parts);
       }
       case Kind.Table: {
-        const parts = new Array<string>(this.items.length);
-        for (let i = 0; i < this.items.length; i++) parts[i] = quoted(this.keys[i]) + ":" + this.items[i].toString();
-        return "{" + parts.join(",") + "}";
+        const parts: string[] = ["{"];
+        for (let i = 0; i < this.items.length; i++) {
+          if (i > 0) parts.push(",");
+          parts.push(quoted(this.keys[i]));
+          parts.push(":");
+          parts.push(this.items[i].toString());
+        }
+        parts.push("}");
+        return glue(parts);
       }
       default:
         return "null";
     }
   }
 }
+
+const NO_KEYS: string[] = [];
+const NO_ITEMS: Value[] = [];
+const NULL: Value = new Value();
 
 /** A number as JSON writes it: whole numbers without a point; null for what JSON does not know. */
 export function digits(number: f64): string {
@@ -149,24 +171,40 @@ export function digits(number: f64): string {
   return number.toString();
 }
 
+/** The texts one behind the other. Of what is optimised for size, `join` and `+=` take the square of the length. */
+export function glue(parts: string[]): string {
+  let length = 0;
+  for (let i = 0; i < parts.length; i++) length += parts[i].length;
+  const start = heap.alloc((<usize>length) << 1);
+  let at = start;
+  for (let i = 0; i < parts.length; i++) {
+    const bytes = (<usize>parts[i].length) << 1;
+    memory.copy(at, changetype<usize>(parts[i]), bytes);
+    at += bytes;
+  }
+  return String.UTF16.decodeUnsafe(start, at - start);
+}
+
 const HEX = "0123456789abcdef";
 
 function quoted(text: string): string {
-  let out = '"';
+  const parts: string[] = ['"'];
   let from = 0;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     // Half a surrogate pair has no UTF-8 form.
     const half = (code & 0xf800) == 0xd800 && !paired(text, i);
     if (code >= 0x20 && code != 0x22 && code != 0x5c && !half) continue;
-    out += text.substring(from, i);
-    if (code == 0x22) out += '\\"';
-    else if (code == 0x5c) out += "\\\\";
-    else if (half) out += "\\ufffd";
-    else out += "\\u00" + HEX.charAt(code >> 4) + HEX.charAt(code & 15);
+    parts.push(text.substring(from, i));
+    if (code == 0x22) parts.push('\\"');
+    else if (code == 0x5c) parts.push("\\\\");
+    else if (half) parts.push("\\ufffd");
+    else parts.push("\\u00" + HEX.charAt(code >> 4) + HEX.charAt(code & 15));
     from = i + 1;
   }
-  return out + text.substring(from) + '"';
+  parts.push(text.substring(from));
+  parts.push('"');
+  return glue(parts);
 }
 
 function paired(text: string, at: i32): bool {
@@ -281,7 +319,7 @@ class Reader {
 
   string(): string {
     this.take(0x22);
-    let out = "";
+    const parts: string[] = [];
     let from = this.at;
     while (!this.bad) {
       const code = this.peek();
@@ -294,22 +332,22 @@ class Reader {
         this.at++;
         continue;
       }
-      out += this.text.substring(from, this.at);
+      parts.push(this.text.substring(from, this.at));
       const escape = this.at + 1 < this.text.length ? this.text.charCodeAt(this.at + 1) : 0;
       this.at += 2;
-      if (escape == 0x75) out += this.unicode();
-      else if (escape == 0x6e) out += "\n";
-      else if (escape == 0x74) out += "\t";
-      else if (escape == 0x72) out += "\r";
-      else if (escape == 0x62) out += "\b";
-      else if (escape == 0x66) out += "\f";
-      else if (escape == 0x22 || escape == 0x5c || escape == 0x2f) out += String.fromCharCode(escape);
+      if (escape == 0x75) parts.push(this.unicode());
+      else if (escape == 0x6e) parts.push("\n");
+      else if (escape == 0x74) parts.push("\t");
+      else if (escape == 0x72) parts.push("\r");
+      else if (escape == 0x62) parts.push("\b");
+      else if (escape == 0x66) parts.push("\f");
+      else if (escape == 0x22 || escape == 0x5c || escape == 0x2f) parts.push(String.fromCharCode(escape));
       else this.bad = true;
       from = this.at;
     }
-    out += this.text.substring(from, this.at);
+    parts.push(this.text.substring(from, this.at));
     this.take(0x22);
-    return out;
+    return parts.length == 1 ? parts[0] : glue(parts);
   }
 
   unicode(): string {

@@ -202,6 +202,7 @@ class Reader {
     if (this.peek(1) == quote && this.peek(2) == quote) this.fail("a text of many lines is not read here");
     this.at++;
     let out = "";
+    let from = this.at;
     while (this.peek() != quote) {
       const code = this.peek();
       if (code < 0x20 && code != 0x09) {
@@ -210,16 +211,18 @@ class Reader {
       }
       if (code == 0x5c && quote == 0x22) {
         const next = this.peek(1);
+        out += this.text.substring(from, this.at);
         if (next == 0x6e) out += "\n";
         else if (next == 0x74) out += "\t";
         else if (next == 0x22 || next == 0x5c) out += String.fromCharCode(next);
         else this.fail("a backslash stands before n, t, a quote or a backslash");
         this.at += 2;
+        from = this.at;
       } else {
-        out += this.text.charAt(this.at++);
+        this.at++;
       }
     }
-    this.at++;
+    out += this.text.substring(from, this.at++);
     return out;
   }
 }

@@ -25,6 +25,7 @@ function answer(call: Call): Reply {
   if (call.name == "NotOnMenu") return unknown(menu, call);
   if (call.name == "WhatCanISay") return help();
   const order = new Order(menu);
+  if (call.name == "Begin") return begin(order);
   if (call.name == "Order") return add(menu, order, call);
   if (call.name == "Change") return change(menu, order, call, order.meant(call));
   if (call.name == "Another") return another(order, call);
@@ -35,6 +36,11 @@ function answer(call: Call): Reply {
   if (call.name == "Place") return place(menu, order, call);
   if (call.name == "CancelOrder") return cancel(order);
   return new Reply("I do not know what " + call.name + " is.").fail();
+}
+
+function begin(order: Order): Reply {
+  if (order.length > 0) return carryOn(order, "You have " + order.spoken + ".", -1);
+  return new Reply("What would you like?").ask("Order", "drink");
 }
 
 // --- taking the order ------------------------------------------------------------------------------------------------
@@ -49,7 +55,8 @@ function add(menu: Menu, order: Order, call: Call): Reply {
     const offered = call.context.get("offer");
     if (offered.str("drink") != "") line = offered;
     else if (order.length > 0 && call.arguments.length > 0) return change(menu, order, call, order.meant(call));
-    else return new Reply("What would you like?").ask("Order", "drink");
+    else if (call.context.get("all").truth) return finish(menu, order); // yes, that is all
+    else return begin(order);
   } else if (corrects(call) && order.length > 0) {
     return change(menu, order, call, order.meant(call));
   }
@@ -64,6 +71,7 @@ function add(menu: Menu, order: Order, call: Call): Reply {
 
 /** What was said puts right what was ordered just before, rather than ordering more. */
 function corrects(call: Call): bool {
+  if (call.context.get("amend").truth) return true;
   if (!call.context.has("last")) return false;
   const words = call.text.toLowerCase();
   const openings = ["no ", "no,", "sorry", "i meant", "i mean", "make it", "make that", "not "];
@@ -116,6 +124,7 @@ function nothing(order: Order, index: i32): Reply {
 
 function another(order: Order, call: Call): Reply {
   if (order.length == 0) return empty();
+  if (call.context.get("amend").truth) return readBack(order, call);
   const index = order.meant(call);
   if (index < 0) return carryOn(order, "That is not in the order.", -1);
   const line = order.line(index);
@@ -125,6 +134,8 @@ function another(order: Order, call: Call): Reply {
 
 function remove(order: Order, call: Call): Reply {
   if (order.length == 0) return empty();
+  // What was taken off or added is not taken off or added again because it was put otherwise.
+  if (call.context.get("amend").truth) return readBack(order, call);
   const index = order.meant(call);
   if (index < 0) return carryOn(order, "That is not in the order.", -1);
   const line = order.line(index);
@@ -162,7 +173,9 @@ function carryOn(order: Order, said: string, last: i32): Reply {
   } else if (order.length == 0) {
     reply = new Reply(said + " What would you like?").ask("Order", "drink");
   } else {
-    reply = new Reply(said + " Is that all?").ask("Finish", "", true);
+    // Yes ends the order, and a drink or an option goes on with it: the answer is an Order in any case.
+    reply = new Reply(said + " Is that all?").ask("Order", "drink", true);
+    reply.context.set("all", Value.bool(true));
     reply.suggest("that's all").suggest("what do I have");
   }
   if (last >= 0) reply.context.set("last", Value.num(last));

@@ -128,6 +128,9 @@ function pause(form: Form, draft: Draft): Reply {
 
 function accept(form: Form, draft: Draft, call: Call, at: i32): Reply {
   const named = form.find(call.str("field"));
+  const before = call.context.get("amend").truth ? form.find(call.context.str("answered")) : -1;
+  // "No, five" behind the next question puts right the answer before it.
+  if (named < 0 && before >= 0) return set(form, draft, call, before, at);
   const place = named >= 0 ? named : at;
   const doubted = call.context.get("doubt");
   if (call.arguments.length == 0 && !doubted.isNull) return keep(form, draft, place, doubted);
@@ -164,7 +167,10 @@ function keep(form: Form, draft: Draft, place: i32, value: Value, back: i32 = -1
   const kept = draft.save();
   if (!kept.ok) return lost(kept.error);
   const open = back >= 0 && !draft.answered(form.fields[back]);
-  return onward(form, draft, open ? back - 1 : place, capital(field.name) + ": " + echo(field, value) + ".");
+  const said = capital(field.name) + ": " + echo(field, value) + ".";
+  const reply = onward(form, draft, open ? back - 1 : place, said);
+  reply.context.set("answered", Value.of(field.id));
+  return reply;
 }
 
 /** A long dictation is not said back at once: "read it back" does that. */
