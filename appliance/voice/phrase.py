@@ -152,7 +152,7 @@ def phrase(for_the_ear: ForTheEar, rules: PhraseRules | None = None) -> Stage:
     async def stage(events: Events) -> Events:
         answer: _Answer | None = None
         async for event in events:
-            if answer and (isinstance(event, ENDING) or (isinstance(event, Token) and event.turn != answer.turn)):
+            if answer and (isinstance(event, ENDING) or (isinstance(event, Token) and not answer.same(event))):
                 for said in answer.finish():
                     yield said
                 answer = None
@@ -172,13 +172,17 @@ def phrase(for_the_ear: ForTheEar, rules: PhraseRules | None = None) -> Stage:
 class _Answer:
     """The text of one turn on its way to the mouth."""
 
-    def __init__(self, event: Event, for_the_ear: ForTheEar, rules: PhraseRules) -> None:
+    def __init__(self, event: Token, for_the_ear: ForTheEar, rules: PhraseRules) -> None:
         self.turn = event.turn
-        self._at = event.at
+        self._at, self._by = event.at, event.by
         self._for_the_ear = for_the_ear
         self._sanitiser = Sanitiser()
         self._phraser = Phraser(rules)
         self._mute = ""
+
+    def same(self, token: Token) -> bool:
+        """Whether the token goes on with this text: of the same turn, and by the same author."""
+        return (token.turn, token.by) == (self.turn, self._by)
 
     def add(self, token: Token) -> list[Phrase]:
         self._at = token.at
@@ -198,5 +202,5 @@ class _Answer:
             self._mute = ""
             if text.endswith("\n") and spoken[-1].isalpha():
                 spoken += "."
-            found.append(Phrase(self._at, self.turn, text, spoken))
+            found.append(Phrase(self._at, self.turn, text, spoken, self._by))
         return found

@@ -26,6 +26,8 @@ MEASUREMENTS = {
     "own": "an hour of the box's own speech in simulated rooms",
     "bargein": "from the user's first syllable over an answer to silence",
     "idle": "what listening costs while nobody speaks",
+    "understanding": "spoken orders, other people's talk, the time to an intent's answer, and the four below",
+    "claims": "claims without a result, over scripted model outputs",
     "soak": "a day of listening with a fault every few minutes",
 }
 

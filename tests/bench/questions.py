@@ -10,7 +10,7 @@ import numpy as np
 
 from appliance.voice.say import Speaker
 from firmware import wav
-from firmware.frame import RATE
+from firmware.frame import RATE, Wave
 from firmware.resample import Resampler
 
 QUESTIONS = (
@@ -42,20 +42,25 @@ SNR_DB = 40.0
 def spoken_questions(speaker: Speaker, folder: Path) -> Iterator[tuple[str, Path, int]]:
     """Without end: text, recording (16 kHz WAV in `folder`), and the sample at which its last sound ends.
 
-    A recording starts with 0.5 s of room; the turn's own silence follows from the reader."""
+    The turn's own silence follows from the reader."""
     noise = np.random.default_rng(0)
     for number in count():
         text = QUESTIONS[number % len(QUESTIONS)]
         tempo = (1.0, 1.1, 0.95)[number // len(QUESTIONS) % 3]
-        varied = Speaker(speaker.voice, speaker.phonemise, tempo, seed=number)
-        sound = np.concatenate([chunk.samples for chunk in varied.say(text)])
-        resampler = Resampler(speaker.rate, RATE)
-        sound = np.concatenate([resampler.push(sound), resampler.flush()])
-        lead = RATE // 2
-        level = float(np.sqrt(np.mean(sound**2)))
-        whole = np.concatenate([np.zeros(lead, np.float32), sound])
-        end = lead + int(np.nonzero(np.abs(sound) > 0.02 * np.abs(sound).max())[0][-1])
-        whole += noise.normal(0, level * 10 ** (-SNR_DB / 20), len(whole)).astype(np.float32)
+        sound, end = voiced(Speaker(speaker.voice, speaker.phonemise, tempo, seed=number), text, noise)
         path = folder / f"question-{number:03}.wav"
-        wav.write(path, whole)
+        wav.write(path, sound)
         yield text, path, end
+
+
+def voiced(speaker: Speaker, text: str, noise: np.random.Generator) -> tuple[Wave, int]:
+    """The question at 16 kHz behind 0.5 s of room, in a little noise, and the sample at which its last sound ends."""
+    sound = np.concatenate([chunk.samples for chunk in speaker.say(text)])
+    resampler = Resampler(speaker.rate, RATE)
+    sound = np.concatenate([resampler.push(sound), resampler.flush()])
+    lead = RATE // 2
+    level = float(np.sqrt(np.mean(sound**2)))
+    whole = np.concatenate([np.zeros(lead, np.float32), sound])
+    end = lead + int(np.nonzero(np.abs(sound) > 0.02 * np.abs(sound).max())[0][-1])
+    whole += noise.normal(0, level * 10 ** (-SNR_DB / 20), len(whole)).astype(np.float32)
+    return whole, end
