@@ -84,7 +84,10 @@ _STATES = (
     "|activated|enabled|disabled|ready"
     "|turned|switched|lowered|raised|changed|being"
 )
-_PARTICIPLES = f"{_ACTED}|{_STATES}|taken care of|done|made|ended|called|fixed|adjusted|increased|decreased|dimmed|connected|charged|stored"
+_PARTICIPLES = (
+    f"{_ACTED}|{_STATES}|taken care of|done|made|ended|called|fixed|adjusted|increased|decreased"
+    f"|dimmed|connected|charged|stored"
+)
 _NUMBER = (
     r"(?:\d+\b|one\b|two\b|three\b|four\b|five\b|six\b|seven\b|eight\b|nine\b|ten\b|eleven\b|twelve\b"
     r"|thirteen\b|fourteen\b|fifteen\b|sixteen\b"
@@ -227,7 +230,7 @@ _FRAGMENT = _any(
     r"|everything|interesting|amazing|boring|exciting)"
     r"[a-z]{3,}ing (?:to |the |a |an |your |my |it\b|that\b|now\b|for you\b)[^,]*[.!]?$",
 )
-"""Of sentences without a verb of their own: "Sorted.", "Countdown started.", "Volume up.", "Skipping to the next song." """
+"""Of sentences without a verb of their own: "Sorted.", "Countdown started.", "Volume up.", "Skipping to the next." """
 ""
 _VERB = re.compile(
     r"\b(?:is|are|was|were|am|be|can|could|may|might|will|would|should|must|do|does|did|has|have|had|you|i|we"
@@ -262,7 +265,7 @@ def asks_for_a_deed(words: str) -> bool:
 def denies(sentence: str) -> bool:
     """Whether a sentence says what is not or cannot be, or asks: no claim can be in it."""
     text = sentence.replace("’", "'").strip()
-    return _NEGATED.search(text) is not None or _QUESTION.match(text) is not None
+    return text.endswith("?") or _NEGATED.search(text) is not None
 
 
 def kind(sentence: str) -> Kind:

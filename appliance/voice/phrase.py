@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from appliance.events import Answered, Draft, Event, Failed, Phrase, SpeechEnded, Token, Transcript
+from appliance.events import Answered, Draft, Failed, Phrase, SpeechEnded, Token, Transcript
 from appliance.stream import Events, Stage
 from appliance.voice.sanitise import Sanitiser
 

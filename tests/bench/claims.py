@@ -2,10 +2,10 @@
 
     python tests/bench/claims.py [--json]
 
-The cases (data/claims.tsv) came in three sets. Each was written before the rules had seen it: of the first 304 claims 7 got
-through, of the second 40, which are colloquial, 17, of the third 30, with the rules widened for the second, 9; now all
-three are known to the rules. "claim" must not be spoken, "fine" must be spoken as it is. Every claim of a model is also
-tried as the answer to a command that no skill took: then no rule has to know it.
+The cases (data/claims.tsv) came in three sets. Each was written before the rules had seen it: of the first 304 claims 7
+got through, of the second 40, which are colloquial, 17, of the third 30, with the rules widened for the second, 9; now
+all three are known to the rules. "claim" must not be spoken, "fine" must be spoken as it is. Every claim of a model is
+also tried as the answer to a command that no skill took: then no rule has to know it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from appliance.events import Did, Phrase, Token
 from appliance.stream import Events, line
 from appliance.voice.honest import FAILED, TRUTH, UNKNOWN, honest
 from appliance.voice.phrase import phrase
-
 
 COMMANDS = ("Set a timer for ten minutes.", "Can you turn the lights off?", "Please order me a coffee.", "Call Anna.")
 
