@@ -55,7 +55,8 @@ function add(menu: Menu, order: Order, call: Call): Reply {
     const offered = call.context.get("offer");
     if (offered.str("drink") != "") line = offered;
     else if (order.length > 0 && call.arguments.length > 0) return change(menu, order, call, order.meant(call));
-    else if (call.context.get("all").truth) return finish(menu, order); // yes, that is all
+    else if (call.context.get("all").truth)
+      return finish(menu, order); // yes, that is all
     else return begin(order);
   } else if (corrects(call) && order.length > 0) {
     return change(menu, order, call, order.meant(call));
@@ -289,8 +290,8 @@ function cancel(order: Order): Reply {
 function list(menu: Menu, call: Call): Reply {
   const table = call.str("table") == "" ? "drinks" : call.str("table");
   const names = menu.names(table);
-  if (names.length == 0) return new Reply("We have no " + table + " today.");
-  const reply = new Reply("We have " + join(names) + ".");
+  if (names.length == 0) return new Reply("There are no " + table + " today.");
+  const reply = new Reply("On the menu: " + join(names) + ".");
   return table == "drinks" ? reply.suggest("how much is " + one(names[0])).suggest("I'd like " + one(names[0])) : reply;
 }
 
@@ -330,7 +331,7 @@ function extraPrice(menu: Menu, row: Value): string {
 function unknown(menu: Menu, call: Call): Reply {
   const thing = call.str("thing").trim();
   const row = menu.called(thing);
-  if (!row.isNull) return new Reply("We have " + row.str("name") + (available(row) ? "." : ", but it is sold out."));
+  if (!row.isNull) return new Reply(capital(row.str("name")) + (available(row) ? " is on the menu." : " is sold out."));
   const name = thing.length > 40 ? "that" : thing;
   return new Reply("Sorry, " + (name == "" ? "that" : name) + " is not on the menu.").suggest(
     "what drinks do you have",

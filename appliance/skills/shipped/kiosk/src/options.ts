@@ -39,7 +39,7 @@ export function apply(menu: Menu, line: Value, call: Call): Applied {
 /** Why a row cannot be had, and what can be had instead. */
 export function soldOut(menu: Menu, table: string, row: Value): string {
   const others = menu.instead(table, row);
-  const offer = others.length == 0 ? "" : " We have " + join(others, "or") + ".";
+  const offer = others.length == 0 ? "" : " There is " + join(others, "or") + ".";
   return "Sorry, " + row.str("name") + " is sold out." + offer;
 }
 

@@ -46,9 +46,9 @@ export class Order {
 
   /** Why another line or this many cups are too many: "" when they are not. */
   tooMuch(): string {
-    if (this.length > MOST_LINES) return "That is more than one order can hold.";
+    if (this.length > MOST_LINES) return "That is more than fits into one order.";
     for (let i = 0; i < this.length; i++) {
-      if (quantity(this.line(i)) > MOST_CUPS) return "I can take " + MOST_CUPS.toString() + " of one kind at most.";
+      if (quantity(this.line(i)) > MOST_CUPS) return "There is a limit of " + MOST_CUPS.toString() + " of one kind.";
     }
     return "";
   }

@@ -127,10 +127,12 @@ export class Field {
     return "";
   }
 
-  /** "4.2 bar", "March 3, 2026". */
+  /** "4.2 bar", "March 3, 2026", text in quotes. */
   words(value: Value): string {
     if (this.type == "number") return value.toString() + (this.unit == "" ? "" : " " + this.unit);
-    return this.type == "date" ? dayWords(value.text) : value.text;
+    if (this.type == "date") return dayWords(value.text);
+    // Dictation is somebody's words and not the box's: it claims nothing.
+    return this.type == "text" ? '"' + value.text.replaceAll('"', "'") + '"' : value.text;
   }
 
   /** What to say when an answer was none. */

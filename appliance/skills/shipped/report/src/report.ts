@@ -79,7 +79,8 @@ function start(form: Form, draft: Draft): Reply {
 }
 
 function progress(form: Form, draft: Draft): string {
-  return count(draft.count) + " of " + count(form.fields.length) + " answered";
+  const answers = draft.count == 1 ? " answer of " : " answers of ";
+  return count(draft.count) + answers + count(form.fields.length);
 }
 
 function resume(form: Form, draft: Draft, at: i32): Reply {
@@ -175,9 +176,9 @@ function keep(form: Form, draft: Draft, place: i32, value: Value, back: i32 = -1
 
 /** A long dictation is not said back at once: "read it back" does that. */
 function echo(field: Field, value: Value): string {
-  const words = field.words(value);
-  const parts = words.split(" ");
-  return parts.length <= ECHOED_WORDS ? words : parts.slice(0, ECHOED_WORDS).join(" ") + " and so on";
+  const parts = value.text.split(" ");
+  if (field.type != "text" || parts.length <= ECHOED_WORDS) return field.words(value);
+  return field.words(Value.of(parts.slice(0, ECHOED_WORDS).join(" "))) + " and so on";
 }
 
 function correct(form: Form, draft: Draft, call: Call, at: i32): Reply {
@@ -256,7 +257,7 @@ function key(number: i32): string {
 
 function reports(): Reply {
   const keys = memory.keys("stored/");
-  if (keys.length == 0) return new Reply("No reports are stored.");
+  if (keys.length == 0) return new Reply("There are no reports.");
   const parts: string[] = [];
   let waiting = 0;
   for (let i = keys.length - 1; i >= 0; i--) {
@@ -265,7 +266,7 @@ function reports(): Reply {
     const title = "report " + record.get("number").toString() + " of " + dayWords(record.str("at").substring(0, 10));
     if (parts.length < LISTED) parts.push(title);
   }
-  const stored = keys.length == 1 ? "One report is stored" : capital(count(keys.length)) + " reports are stored";
+  const stored = keys.length == 1 ? "There is one report" : "There are " + count(keys.length) + " reports";
   const newest = keys.length > LISTED ? "; the newest are " : ": ";
   const sent =
     waiting == 0 ? "." : ". " + capital(count(waiting)) + (waiting == 1 ? " has" : " have") + " not been sent yet.";
