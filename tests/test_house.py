@@ -26,6 +26,7 @@ DOORS = {
     "miniaudio": ["firmware/codec.py"],
     "onnx": ["models/quantized/graph.py", "models/quantized/recipes/piper.py"],
     "onnxruntime": ["appliance/runtime/ort.py"],
+    "paho": ["appliance/sync/mqtt.py"],
     "psutil": ["appliance/doctor.py"],
     "pyaudio": ["firmware/device.py"],
     "pymicro_features": ["firmware/wake.py"],
