@@ -20,6 +20,7 @@ PACKAGES = ("firmware", "appliance", "models")
 DOORS = {
     "ai_edge_litert": ["appliance/runtime/tfl.py"],
     "gguf": ["models/quantized/recipes/gguf_file.py"],
+    "hassil": ["appliance/skills/intents/templates.py"],
     "jinja2": ["appliance/runtime/chat.py"],
     "livekit": ["firmware/apm.py"],
     "llguidance": ["appliance/runtime/grammar.py"],
@@ -30,12 +31,14 @@ DOORS = {
     "psutil": ["appliance/doctor.py"],
     "pyaudio": ["firmware/device.py"],
     "pymicro_features": ["firmware/wake.py"],
+    "rapidfuzz": ["appliance/skills/intents/recognise.py", "appliance/skills/intents/sounds.py"],
     "rich": ["appliance/commands/console.py"],
     "safetensors": ["models/quantized/recipes/minilm.py"],
     "tflite_runtime": ["appliance/runtime/tfl.py"],
     "tokenizers": ["appliance/runtime/tokenizer.py"],
     "sqlite_utils": ["appliance/store/db.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
+    "yaml": ["appliance/skills/intents/templates.py"],
 }
 """The places that import each library: one, but that graphs are written in one and cut open in another. numpy is a
 language here, not a library."""

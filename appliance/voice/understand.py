@@ -19,7 +19,7 @@ def understand(dialogue: Dialogue, answer: Answer, deadline_s: float = 10.0) -> 
 
     async def stage(events: Events) -> Events:
         async for event in events:
-            plan = dialogue.plan((*event.alternatives, event.text)) if isinstance(event, Transcript) else None
+            plan = dialogue.plan((event.text, *event.alternatives)) if isinstance(event, Transcript) else None
             if plan is None or not isinstance(event, Transcript):
                 yield event
                 continue
