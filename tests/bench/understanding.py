@@ -27,8 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from conftest import SHARED
-from harness import HERE, arguments, figures, judged, load, report
+from harness import HERE, arguments, figures, judged, report
 
 from appliance import config
 from appliance.commands.shelf import open_shelf

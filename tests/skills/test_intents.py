@@ -100,8 +100,8 @@ def test_what_is_a_template_is_certain(home: Intents, text: str, intent: str, va
         ("get me a nice coffee", {"coffeeDrink": "iced coffee"}),
         ("a medium, a medium latte", {"size": "medium", "coffeeDrink": "latte"}),
         ("a small no a large latte", {"size": "large", "coffeeDrink": "latte"}),
-        ("a double shot large dark roast espresso", {"numberOfShots": "double shot", "size": "large", "roast": "dark roast", "coffeeDrink": "espresso"}),
-        ("um a latte with a little bit of skin milk", {"coffeeDrink": "latte", "milkAmount": "a little bit of skim milk"}),
+        ("a double shot large espresso", {"numberOfShots": "double shot", "size": "large", "coffeeDrink": "espresso"}),
+        ("um a latte with a bit of skin milk", {"coffeeDrink": "latte", "milkAmount": "a bit of skim milk"}),
         ("a latte with sweeteners", {"coffeeDrink": "latte", "sugarAmount": "sweetener"}),
     ],
 )  # fmt: skip
@@ -119,7 +119,7 @@ def test_what_recognition_does_to_words_is_put_right(coffee: Intents, text: str,
         "my mother never liked espresso at all",
         "what do you think about the new president",
         "we were talking about mocha the other day",
-        "it rained the whole weekend",
+        "it rained all weekend",
         "",
         "...",
     ],
@@ -189,7 +189,7 @@ def test_what_is_expected_is_what_the_nearest_skill_can_hear(coffee: Intents, ho
     assert "iced mocha" in both.hints("make me an ice mocker with soy")
     assert "kitchen" in both.hints("turn on the chicken lies")
     assert both.hints("turn on the kitchen light") == ()
-    assert both.hints("it rained the whole weekend") == ()
+    assert both.hints("it rained all weekend") == ()
     assert "iced mocha" in both.hints("blah", Expecting("coffee", "orderDrink", "coffeeDrink"))
 
 
@@ -321,40 +321,16 @@ def test_values_out_of_words(kind: str, text: str, value: object) -> None:
     assert READERS[kind](said, 0, NOW) == (value, len(said))
 
 
+SOME = words(
+    "a an and half past to of in two five twenty hundred hour minutes monday the third march at noon tomorrow next "
+    "dollars cents every point pm"
+)
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     text=st.lists(
-        st.sampled_from(
-            [
-                "a",
-                "an",
-                "and",
-                "half",
-                "past",
-                "to",
-                "of",
-                "in",
-                "two",
-                "five",
-                "twenty",
-                "hundred",
-                "hour",
-                "minutes",
-                "monday",
-                "the",
-                "third",
-                "march",
-                "at",
-                "noon",
-                "tomorrow",
-                "next",
-                "dollars",
-                "cents",
-                "every",
-                "point",
-                "pm",
-            ]
-        ),
+        st.sampled_from(SOME),
         max_size=8,
     )
 )

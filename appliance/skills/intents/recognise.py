@@ -65,9 +65,9 @@ CANCEL = phrases(
 
 UNSAID = 0.8
 """What a word of weight 1 costs that no template explains, or that a template wants and nobody said."""
-FAR = 0.42
+FAR = 0.32
 """Distance of sounds from which words are not alike."""
-SOUND = 1.6
+SOUND = 2.0
 """What a distance of 1 would cost, for a word of weight 1."""
 EFFORTS = ((0.1, True), (0.8, True), (3.2, False))
 """How far is searched, one after the other until something is found: the cost up to which a way is gone on, and whether
