@@ -19,9 +19,11 @@ PACKAGES = ("firmware", "appliance", "models")
 
 DOORS = {
     "ai_edge_litert": ["appliance/runtime/tfl.py"],
+    "cryptography": ["appliance/skills/signature.py"],
     "gguf": ["models/quantized/recipes/gguf_file.py"],
     "hassil": ["appliance/skills/intents/templates.py"],
     "jinja2": ["appliance/runtime/chat.py"],
+    "jsonschema": ["appliance/skills/manifest.py"],
     "livekit": ["firmware/apm.py"],
     "llguidance": ["appliance/runtime/grammar.py"],
     "miniaudio": ["firmware/codec.py"],
@@ -38,6 +40,7 @@ DOORS = {
     "tokenizers": ["appliance/runtime/tokenizer.py"],
     "sqlite_utils": ["appliance/store/db.py"],
     "unicode_rbnf": ["appliance/runtime/numerals.py"],
+    "wasmtime": ["appliance/skills/sandbox.py"],
     "yaml": ["appliance/skills/intents/templates.py"],
 }
 """The places that import each library: one, but that graphs are written in one and cut open in another. numpy is a

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+import re
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, get_args
 
+import jsonschema
+
+from appliance.errors import SkillFault
 from appliance.skills.skill import Effect, Json
 
 ABI = 1
+LARGEST = 8 * 1024 * 1024
+"""Bytes of a module at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +109,213 @@ class Manifest:
     limits: Limits = field(default_factory=Limits)
     intents: Mapping[str, IntentRule] = field(default_factory=dict)
     tools: Mapping[str, Tool] = field(default_factory=dict)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+_IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
+_KEYS = {
+    *("abi", "name", "version", "title", "description", "locales", "licence", "module", "native", "checksum"),
+    *("grants", "limits", "intents", "tools"),
+}
+_BOUNDS = {
+    "fuel": (1_000, 10_000_000_000),
+    "deadline_ms": (1, 10_000),
+    "memory_mb": (1, 256),
+    "table": (0, 1_000_000),
+    "output_kb": (1, 1_024),
+    "acts": (0, 1_000),
+}
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a skill's folder; its module is there, and is the one whose checksum it names. Raises SkillFault,
+    which names file, key and line."""
+    path = folder / "skill.toml"
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise SkillFault(f"{path} cannot be read: {error}", "write a skill.toml, or correct that line") from error
+    manifest = _Reader(path, text).manifest(folder, found)
+    _check_module(manifest)
+    return manifest
+
+
+def checksum(path: Path) -> str:
+    """Of a module, as a manifest names it. Raises SkillFault."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise SkillFault(f"{path} cannot be read: {error}", "build it with `parley skill build`") from error
+    if len(content) > LARGEST:
+        raise SkillFault(f"{path} is larger than {LARGEST >> 20} MB", "build a smaller module")
+    return "sha256:" + hashlib.sha256(content).hexdigest()
+
+
+def _check_module(manifest: Manifest) -> None:
+    if not manifest.module:
+        return
+    path = manifest.folder / manifest.module
+    found = checksum(path)
+    if found != manifest.checksum:
+        raise SkillFault(
+            f"{path} is not the module that skill.toml names: it is {found}, not {manifest.checksum or 'given'}",
+            "build it with `parley skill build`",
+        )
+
+
+class _Reader:
+    def __init__(self, path: Path, text: str) -> None:
+        self._path, self._lines = path, text.splitlines()
+
+    def manifest(self, folder: Path, found: Mapping[str, Any]) -> Manifest:
+        self._known("", found, _KEYS)
+        if found.get("abi") != ABI:
+            raise self._fault("abi", f"abi is {found.get('abi')!r}", f"write abi = {ABI}")
+        name = self._text(found, "name")
+        if not _NAME.fullmatch(name):
+            raise self._fault("name", f"{name!r:.60} is no name", "use small letters, digits and hyphens")
+        module, native = self._text(found, "module", ""), self._text(found, "native", "")
+        if bool(module) == bool(native):
+            raise self._fault("module", "a skill has either a module or a native part", "write module or native")
+        if module and (Path(module).name != module or not module.endswith(".wasm")):
+            raise self._fault("module", f"{module!r:.60} is no module of this folder", 'write module = "skill.wasm"')
+        grants = self._grants(found.get("grants", {}))
+        return Manifest(
+            folder=folder,
+            name=name,
+            version=self._text(found, "version"),
+            title=self._text(found, "title"),
+            description=self._text(found, "description", ""),
+            locales=self._texts(found, "locales", ("en-US",)),
+            module=module,
+            native=native,
+            checksum=self._text(found, "checksum", ""),
+            grants=grants,
+            limits=self._limits(found.get("limits", {})),
+            intents={key: self._intent(key, one) for key, one in self._table(found, "intents").items()},
+            tools={key: self._tool(key, one) for key, one in self._table(found, "tools").items()},
+        )
+
+    # --- parts -------------------------------------------------------------------------------------------------------
+
+    def _grants(self, given: Any) -> Grants:
+        wanted = {one.name: one for one in fields(Grants)}
+        self._known("grants.", self._is_table("grants", given), wanted)
+        values: dict[str, Any] = {}
+        for key, value in given.items():
+            kind = type(wanted[key].default)
+            if kind is tuple:
+                values[key] = self._texts(given, key, (), "grants.")
+            elif type(value) is not kind:
+                raise self._fault(key, f"grants.{key} is {value!r:.40}", f"it must be {_kind(kind)}")
+            else:
+                values[key] = value
+        if not 0 <= values.get("memory", 0) <= 64 * 1024 * 1024:
+            raise self._fault("memory", "grants.memory is out of range", "write bytes, at most 67108864")
+        return Grants(**values)
+
+    def _limits(self, given: Any) -> Limits:
+        self._known("limits.", self._is_table("limits", given), {one.name for one in fields(Limits)})
+        for key, value in given.items():
+            low, high = _BOUNDS[key]
+            if type(value) is not int or not low <= value <= high:
+                raise self._fault(key, f"limits.{key} is {value!r:.40}", f"write a number from {low} to {high}")
+        return Limits(**given)
+
+    def _intent(self, name: str, given: Any) -> IntentRule:
+        where = f"intents.{name}."
+        self._identifier(name)
+        self._known(where, self._is_table(where, given), {one.name for one in fields(IntentRule)})
+        effect, confirm = self._effect(given, where, "none"), self._text(given, "confirm", "", where)
+        if effect == "costs" and not confirm:
+            raise self._fault(name, f"{where}effect is costs, and nothing is asked first", "write confirm")
+        slots = {}
+        for slot, rule in self._is_table(f"{where}slots", given.get("slots", {})).items():
+            inside = f"{where}slots.{slot}."
+            self._known(inside, self._is_table(inside, rule), {one.name for one in fields(SlotRule)})
+            required = rule.get("required", False)
+            if type(required) is not bool:
+                raise self._fault("required", f"{inside}required is {required!r:.40}", "write true or false")
+            slots[slot] = SlotRule(required, self._text(rule, "ask", "", inside), rule.get("default"))
+        follows = self._texts(given, "follows", (), where)
+        return IntentRule(effect, confirm, slots, follows, self._text(given, "say", "", where))
+
+    def _tool(self, name: str, given: Any) -> Tool:
+        where = f"tools.{name}."
+        self._identifier(name)
+        known = {one.name for one in fields(Tool)} - {"name"}
+        self._known(where, self._is_table(where, given), known)
+        parameters = self._is_table(f"{where}parameters", given.get("parameters", {}))
+        schema = {"type": "object", **parameters}
+        try:
+            jsonschema.Draft202012Validator.check_schema(schema)
+        except jsonschema.SchemaError as error:
+            raise self._fault(
+                "parameters", f"{where}parameters is no schema: {error.message}", "write a JSON schema"
+            ) from error
+        if schema["type"] != "object":
+            raise self._fault("parameters", f"{where}parameters describes no object", 'write type = "object"')
+        effect = self._effect(given, where, "")
+        say = self._text(given, "say", "", where)
+        if effect != "none" and not say:
+            raise self._fault(name, f"{where}say is missing: the user has to be asked", "write say")
+        examples = []
+        for one in given.get("examples", ()):
+            if not isinstance(one, Mapping) or not isinstance(one.get("request"), str):
+                raise self._fault("examples", f"{where}examples holds no request", "write request and arguments")
+            examples.append((one["request"], one.get("arguments", {})))
+        return Tool(name, self._text(given, "description", None, where), effect, schema, say, tuple(examples))
+
+    # --- values ------------------------------------------------------------------------------------------------------
+
+    def _effect(self, given: Mapping[str, Any], where: str, default: str) -> Effect:
+        effect = given.get("effect", default)
+        if effect not in get_args(Effect):
+            raise self._fault(
+                "effect", f"{where}effect is {effect!r:.40}", f"write one of {', '.join(get_args(Effect))}"
+            )
+        return effect  # type: ignore[no-any-return]
+
+    def _text(self, given: Mapping[str, Any], key: str, default: str | None = None, where: str = "") -> str:
+        value = given.get(key, default)
+        if not isinstance(value, str) or (default is None and not value.strip()) or len(value) > 2_000:
+            raise self._fault(key, f"{where}{key} is {value!r:.60}", "write a text")
+        return value
+
+    def _texts(self, given: Mapping[str, Any], key: str, default: tuple[str, ...], where: str = "") -> tuple[str, ...]:
+        value = given.get(key, list(default))
+        if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+            raise self._fault(key, f"{where}{key} is {value!r:.60}", 'write a list of texts: ["..."]')
+        return tuple(value)
+
+    def _table(self, given: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+        return self._is_table(key, given.get(key, {}))
+
+    def _is_table(self, where: str, given: Any) -> Mapping[str, Any]:
+        if not isinstance(given, Mapping):
+            raise self._fault(where, f"{where.rstrip('.')} is {given!r:.40}", "write it as a table")
+        return given
+
+    def _identifier(self, name: str) -> None:
+        if not _IDENTIFIER.fullmatch(name):
+            raise self._fault(name, f"{name!r:.60} is no name of an intent or a tool", "use letters, digits and _")
+
+    def _known(self, where: str, given: Mapping[str, Any], known: Any) -> None:
+        for key in given:
+            if key not in known:
+                close = difflib.get_close_matches(key, list(known), n=1)
+                fix = f"did you mean {close[0]}?" if close else f"known are {', '.join(sorted(known))}"
+                raise self._fault(key, f"there is no {where}{key}", fix)
+
+    def _fault(self, key: str, what: str, fix: str) -> SkillFault:
+        last = key.rstrip(".").rpartition(".")[2]
+        pattern = re.compile(rf"^\s*(?:\[[^\]]*\b{re.escape(last)}\b[^\]]*\]|{re.escape(last)}\s*=)")
+        line = next((number for number, text in enumerate(self._lines, start=1) if pattern.match(text)), 0)
+        return SkillFault(f"{self._path}{f', line {line}' if line else ''}: {what}", fix)
+
+
+def _kind(kind: type) -> str:
+    return {bool: "true or false", int: "a whole number"}.get(kind, kind.__name__)
