@@ -25,6 +25,7 @@ OWN = "dialogue"
 NEVER_MIND = "Okay, never mind."
 LEFT = "Okay, let's leave that."
 NO = "Okay."
+WHAT_THEN = "What is it, then?"
 LATE = "Sorry, that took too long. I don't know whether it was done."
 BROKEN = "Sorry, that didn't work."
 GONE = "Sorry, I can't do that any more."
@@ -217,7 +218,8 @@ class Dialogue:
         command = question.command
         if (match.skill, match.intent) != (command.skill, command.name) or question.kind == "which":
             return self._choice(question, match)
-        filled = replace(command, values={**command.values, **match.values}, agreed=False)
+        agreed = question.yes_no and not match.slots  # "Shall I place the order?" - "Place it."
+        filled = replace(command, values={**command.values, **match.values}, agreed=agreed)
         return self._doing((filled, *question.rest), meant=readings[0].matches)
 
     def _own(self, question: Question, match: Match) -> Plan | None:
@@ -225,6 +227,9 @@ class Dialogue:
         match match.intent.lower():
             case "cancel":
                 return Plan(says=NEVER_MIND, meant=(match,))
+            case "no" if question.yes_no and question.kind == "skill" and question.slot:
+                asked = replace(question, yes_no=False, words=WHAT_THEN, asked=self._clock())
+                return Plan(question=asked, meant=(match,))
             case "no" if question.yes_no:
                 return self._doing(question.rest, says=NO, meant=(match,))
             case "no":
@@ -232,7 +237,9 @@ class Dialogue:
             case "yes" if question.yes_no:
                 return self._doing((replace(command, agreed=True, score=1.0), *question.rest), meant=(match,))
             case "correct" if match.slots:
-                changed = replace(command, values={**command.values, **match.values}, agreed=False)
+                context = {**command.context, "amend": True} if question.kind == "skill" else command.context
+                values = {**command.values, **match.values}
+                changed = replace(command, values=values, context=context, agreed=False)
                 return self._doing((changed, *question.rest), meant=(match,))
         return None
 
@@ -436,7 +443,7 @@ class Dialogue:
             part = asks[-1]
             assert part.reply.ask is not None
             question = self._asked(part, part.reply.ask)
-        says = [plan.says, *(part.reply.say for part in parts)]
+        says = [plan.says, *(_told(part.reply, last=part is parts[-1]) for part in parts)]
         if plan.question:
             says.append(plan.question.words)
         last, acted = self.state.last, self.state.acted
@@ -452,6 +459,14 @@ class Dialogue:
         values = part.command.values if ask.intent == part.command.name and not part.reply.context else {}
         command = Command(part.command.skill, ask.intent, values, part.command.text, context=part.reply.context)
         return Question("skill", command, part.reply.say, self._clock(), slot=ask.slot, yes_no=ask.yes_no)
+
+
+_QUESTION = re.compile(r"(?:^|(?<=[.!?])\s)[^.!?]*\?\s*$")
+
+
+def _told(reply: Reply, *, last: bool) -> str:
+    """What is said of a command; a question that another command comes behind is not asked."""
+    return reply.say if last or not reply.ask else _QUESTION.sub("", reply.say)
 
 
 _EFFECTS: tuple[Effect, ...] = ("none", "acts", "costs")

@@ -129,7 +129,8 @@ _DEED = _any(
     r"(?! (?:a question|no |not |nothing|it wrong|to be|better|good|bad|the feeling|the impression))",
     rf"\b(?:I'm|I am|we're|we are) {_ADVERBS}(?!(?:{_HARMLESS_ING})\b)(?!going to\b)[a-z]{{2,}}ing\b",
     rf"\b(?:I|we) {_ADVERBS}(?:{_ODD_PAST})\b",
-    rf"\b(?:I've|we've|I have|we have) {_ADVERBS}(?!(?:{_SAFE_AFTER_HAVE})\b)(?!(?:{_HARMLESS_PAST})\b)[a-z]+",
+    rf"\b(?:I've|we've|I have|we have) {_ADVERBS}(?!(?:{_SAFE_AFTER_HAVE})\b)(?!(?:{_HARMLESS_PAST})\b)"
+    rf"(?:{_PAST}|{_ODD_PAST}|[a-z]+(?:ed|en|wn|ne|ught|ung|unk))\b",
     r"\b(?:I've got|I have got) (?:it|that|this|them|your|the)\b",
     rf"\b(?:I'm|I am|we're|we are) {_ADVERBS}(?:about to|on to|onto) {_ADVERBS}(?!(?:{_HARMLESS})\b)[a-z]+",
     r"\b(?:I'm |I am )?on it\b[.!]?$",

@@ -22,6 +22,8 @@ UNKNOWN = "I don't know that."
 FAILED = "Sorry, that didn't work."
 """In place of a deed that a skill claims."""
 
+_QUOTED = re.compile(r"[\"“][^\"“”]*[\"”]")
+"""What a skill repeats of the user's own words."""
 _SENTENCES = re.compile(r"(?<=[.!?…])[\"'”’)]*\s+")
 
 
@@ -45,6 +47,8 @@ class _Turn:
         text = f"{self.begun} {phrase.text.strip()}".strip()
         sentences = _SENTENCES.split(text)
         self.begun = "" if re.search(r"[.!?…][\"'”’)]*$", text) else sentences[-1]
+        if phrase.by == "skill":
+            sentences = _SENTENCES.split(_QUOTED.sub('""', text))
         for sentence in sentences:
             if truth := self._of(kind(sentence), phrase.by):
                 return truth

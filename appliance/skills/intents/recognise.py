@@ -72,6 +72,10 @@ SOUND = 2.0
 EFFORTS = ((0.1, True), (0.8, True), (3.2, False))
 """How far is searched, one after the other until something is found: the cost up to which a way is gone on, and whether
 words must be the same."""
+GOOD = 0.8
+"""Score of each of several commands in one sentence."""
+SURE = 0.5
+"""Weight of words that must be there as they are: what only sounds like a command all along is none."""
 NEAR = 0.6
 """How much of an intent's words must be in a text, in telling words, for it to be near."""
 CLOSE = 0.3
@@ -104,6 +108,8 @@ class _Intent:
 class _Found:
     cost: float
     weight: float
+    sure: float
+    """The part of the weight whose words are the very words of the template."""
     slots: Mapping[str, Slot]
     text: str
 
@@ -219,7 +225,7 @@ class Intents:
         single = self._single(said, now)
         if single and single[0].score >= 0.9:
             return single
-        both = self._double(said, now)
+        both = self._several(said, now)
         return [*single, both] if both else single
 
     def _single(self, said: tuple[str, ...], now: datetime) -> list[Reading]:
@@ -242,16 +248,22 @@ class Intents:
                 best[key] = reading
         return sorted(best.values(), key=lambda reading: -reading.score)
 
-    def _double(self, said: tuple[str, ...], now: datetime) -> Reading | None:
-        """Two commands joined by "and" or "then"."""
+    def _several(self, said: tuple[str, ...], now: datetime, most: int = 4) -> Reading | None:
+        """Commands joined by "and" or "then", each of which is understood."""
         for place, word in enumerate(said):
             if word not in ("and", "then") or not 1 <= place < len(said) - 1:
                 continue
             end = place + 1 + (said[place + 1] == "then")
-            left, right = self._single(said[:place], now), self._single(said[end:], now)
-            if left and right and min(left[0].score, right[0].score) >= 0.8:
-                score = min(left[0].score, right[0].score) * 0.99
-                return Reading((*left[0].matches, *right[0].matches), score, f"{left[0].text} and {right[0].text}")
+            left = self._single(said[:place], now)
+            if not left or left[0].score < GOOD:
+                continue
+            whole = self._single(said[end:], now)
+            right = whole[0] if whole and whole[0].score >= GOOD else None
+            if right is None and most > 2:
+                right = self._several(said[end:], now, most - 1)
+            if right is not None:
+                score = min(left[0].score, right.score) * 0.99
+                return Reading((*left[0].matches, *right.matches), score, f"{left[0].text} and {right.text}")
         return None
 
     def _ranked(self, said: tuple[str, ...]) -> list[tuple[int, float]]:
@@ -484,7 +496,7 @@ class _Search:
     def _steps(self, place: int, node: int, here: Place) -> Iterator[_Step]:
         word = self._said[place] if place < len(self._said) else ""
         for to in here.by_word.get(word, ()):
-            yield 0.0, place + 1, to, self._weight(word), ("", None, word, 1.0)
+            yield 0.0, place + 1, to, self._weight(word), ("", None, word, 1.0, self._weight(word))
         if self._most > 0.1:
             yield from self._misheard(place, word, here)
         if not word:
@@ -494,7 +506,7 @@ class _Search:
             free = isinstance(known, Typed) and known.kind == "text"
             for value, end, cost, text in self._table.values(name, place):
                 gain = 0.2 if free else 1.0 + 0.3 * (end - place - 1)
-                yield cost, end, to, gain, (slot, value, text, 1 - cost)
+                yield cost, end, to, gain, (slot, value, text, 1 - cost, gain)
         yield self._unsaid[place], place + 1, node, 0.0, None
 
     def _misheard(self, place: int, said: str, here: Place) -> Iterator[_Step]:
@@ -503,14 +515,14 @@ class _Search:
             weight = self._weight(word)
             if not self._exact and said and said != word:
                 yield from self._alike(word, weight, place, to)
-            yield UNSAID * weight, place, to, 0.0, ("", None, word, 0.0)
+            yield UNSAID * weight, place, to, 0.0, ("", None, word, 0.0, 0.0)
 
     def _alike(self, word: str, weight: float, place: int, to: int) -> Iterator[_Step]:
         for length in (1, 2):
             if place + length <= len(self._said) and not (length == 1 and len(word) < 3):
                 apart = distance(" ".join(self._said[place : place + length]), word)
                 if apart < FAR:
-                    yield SOUND * apart * weight, place + length, to, weight, ("", None, word, 1 - apart)
+                    yield SOUND * apart * weight, place + length, to, weight, ("", None, word, 1 - apart, weight)
 
     def _weight(self, word: str) -> float:
         if word in FILLERS:
@@ -543,15 +555,17 @@ def _found(cost: float, weight: float, trail: object, fixed: Mapping[str, Json])
         note, rest = rest
         notes.append(note)
     slots: dict[str, Slot] = {name: Slot(value, "") for name, value in fixed.items()}
-    for slot, value, text, likeness in reversed(notes):
+    for slot, value, text, likeness, _ in reversed(notes):
         if slot:
             slots[slot] = Slot(value, text, max(0.0, min(1.0, likeness)))
-    said = " ".join(text for slot, _, text, likeness in reversed(notes) if likeness > 0)
-    return _Found(cost, weight, slots, said)
+    said = " ".join(text for _, _, text, likeness, _ in reversed(notes) if likeness > 0)
+    sure = sum(gain for _, _, _, likeness, gain in notes if likeness >= 0.995)
+    return _Found(cost, weight, sure, slots, said)
 
 
 def _score(way: _Found) -> float:
-    return _squash(way.cost, way.weight)
+    score = _squash(way.cost, way.weight)
+    return score if way.sure >= SURE else min(score, 0.45)
 
 
 def _squash(cost: float, weight: float) -> float:
