@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
-from appliance.config import Audio, Config, state_home
+from appliance.config import Audio, Config, config_home, state_home
 from appliance.controls import Controls
 from appliance.events import Phrase, Transcript, Woken
 from appliance.runtime import asr
-from appliance.runtime.asr import Recogniser
+from appliance.runtime.asr import Hints, Recogniser
 from appliance.runtime.card import Shelf
 from appliance.runtime.embed import Embedder
 from appliance.runtime.espeak import Espeak
@@ -29,7 +32,17 @@ from appliance.runtime.tts import Voice
 from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.wakeword import open_words
 from appliance.runtime.worker import Worker
+from appliance.skills.dialogue import Dialogue, DialogueRules
+from appliance.skills.library import Library
+from appliance.skills.native.knobs import Knobs
+from appliance.skills.native.zone import here
+from appliance.skills.signature import Keys
+from appliance.skills.skill import Alarm, Services
+from appliance.store.alarms import Alarms
+from appliance.store.cells import Cells
 from appliance.stream import Events, Stage, line
+from appliance.sync.mqtt import Broker
+from appliance.sync.network import Network
 from appliance.telemetry import Seldom, Telemetry, log
 from appliance.voice.address import address
 from appliance.voice.attend import AttendRules, Attention, Verify, attend
@@ -45,7 +58,8 @@ from appliance.voice.phrase import ForTheEar, phrase
 from appliance.voice.say import Speaker, say
 from appliance.voice.session import converse
 from appliance.voice.think import ThinkRules, think
-from appliance.voice.turn import Answering, once
+from appliance.voice.turn import Answer, Answering, once
+from appliance.voice.understand import understand
 from appliance.voice.verify import verify
 from appliance.voice.writer import Writer
 from firmware.cards import one_canceller
@@ -266,9 +280,10 @@ async def talk(
     conversation: Conversation,
     *watchers: Stage,
     attention: Attention | None = None,
+    able: Abilities | None = None,
 ) -> AsyncIterator[Events]:
     """The whole voice loop on one device: what is heard and what is answered, as one stream of events. Without an
-    `attention` every voice opens a turn."""
+    `attention` every voice opens a turn; without abilities the language model answers everything."""
     config = engines.config
     attention = attention or Attention(AttendRules(mode="always"))
     with workers("think", "say", "mouth") as threads:
@@ -276,19 +291,26 @@ async def talk(
         rules = interrupt_rules(config)
         floor = Floor(player, rules)
         answering = Answering(
-            write=lambda answer: writing(engines, conversation, threads["think"]),
+            write=lambda answer: writing(engines, conversation, threads["think"], answer, able),
             voice=(say(engines.speaker, threads["say"], config.deadlines.say),),
             mouth=lambda spoken: mouth(player, threads["mouth"], spoken),
         )
         session = converse(answering, conversation, floor, Judge(rules, engines.for_the_ear))
-        hearing = hears(engines, sound, session, attention.watch, *watchers, attention=attention, floor=floor)
+        below = (session, attention.watch, *watchers)
+        hints = able.hints if able else None
+        hearing = hears(engines, sound, *below, attention=attention, floor=floor, hints=hints)
         async with hearing as events:
             yield events
 
 
 @asynccontextmanager
 async def hears(
-    engines: Engines, sound: Sound, *below: Stage, attention: Attention, floor: Floor
+    engines: Engines,
+    sound: Sound,
+    *below: Stage,
+    attention: Attention,
+    floor: Floor,
+    hints: Hints | None = None,
 ) -> AsyncIterator[Events]:
     """The listening line on one device, from the frame to the words, and the stages `below` it."""
     config = engines.config
@@ -301,7 +323,7 @@ async def hears(
             believe(interrupt_rules(config)),
             attend(attention, verifying(engines, threads["aside"]) if config.wake.verify else None),
             endpoint(endpoint_rules(config), engines.turn_end, threads["turn end"]),
-            hear(engines.recogniser, threads["hear"], threads["aside"], hear_rules(config)),
+            hear(engines.recogniser, threads["hear"], threads["aside"], hear_rules(config), hints),
             address(phrases),
         )
         async with line(ears(sound.frames(), vad, threads["ears"]), *stages, *below, depth=DEPTH) as events:
@@ -317,11 +339,15 @@ def workers(*names: str) -> Iterator[dict[str, Worker]]:
         yield made
 
 
-async def reply(engines: Engines, conversation: Conversation, asked: str) -> AsyncIterator[str]:
+async def reply(
+    engines: Engines, conversation: Conversation, asked: str, able: Abilities | None = None
+) -> AsyncIterator[str]:
     """The answer to a typed question, clause by clause; the conversation remembers both."""
     worker, said = Worker("think"), ""
+    answer = Answer(Transcript(0, 1, asked, 1.0))
+    answer.confirmed.set()
     try:
-        async with line(once(Transcript(0, 1, asked, 1.0)), *writing(engines, conversation, worker)) as events:
+        async with line(once(answer.to), *writing(engines, conversation, worker, answer, able)) as events:
             async for event in events:
                 if isinstance(event, Phrase):
                     said += event.text
@@ -331,9 +357,72 @@ async def reply(engines: Engines, conversation: Conversation, asked: str) -> Asy
     conversation.add(asked, said.strip())
 
 
-def writing(engines: Engines, conversation: Conversation, worker: Worker) -> tuple[Stage, ...]:
-    """The stages that turn words into the phrases of an answer."""
-    return think(engines.writer, conversation, worker, engines.think_rules), phrase(engines.for_the_ear), honest()
+def writing(
+    engines: Engines, conversation: Conversation, worker: Worker, answer: Answer, able: Abilities | None
+) -> tuple[Stage, ...]:
+    """The stages that turn words into the phrases of an answer: what a skill can do, what the documents say, and the
+    language model for the rest."""
+    deadline = engines.config.deadlines.think
+    known = (understand(able.dialogue, answer, deadline),) if able else ()
+    thought = think(engines.writer, conversation, worker, engines.think_rules)
+    return (*known, thought, phrase(engines.for_the_ear), honest(answer.to.text))
+
+
+# --- what the box can do -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Abilities:
+    """Skills, and the dialogue about them."""
+
+    library: Library
+    dialogue: Dialogue
+
+    def hints(self, text: str) -> Sequence[str]:
+        """What may have been meant by words that are near to a skill's."""
+        return self.library.intents.hints(text, self.dialogue.expecting)
+
+    def poll(self) -> None:
+        """Looks whether skills came, went or changed; to be called often."""
+        self.library.poll()
+
+
+@contextmanager
+def abilities(engines: Engines, *, config: Config | None = None, state: Path | None = None) -> Iterator[Abilities]:
+    """What the settings name; what is remembered lies in `state`. Raises StorageFault, ConfigFault; a skill that cannot
+    be used is told in the log."""
+    settings, home = config or engines.config, state or state_home()
+    with ExitStack() as stack:
+        cells = stack.enter_context(closing(Cells(home / "skills.db")))
+        alarms = stack.enter_context(closing(Alarms(home / "alarms.db", Alarm, here())))
+        knobs = Knobs({}, cells.space("box", 4_096))
+        broker = None
+        if settings.mqtt.host:
+            broker = stack.enter_context(closing(Broker(settings.mqtt, f"parley-{socket.gethostname()}")))
+        services = Services(
+            memory=lambda name: cells.space(name, library.quota(name)),
+            alarms=alarms,
+            network=Network(broker),
+            controls=knobs,
+            now=now,
+        )
+        keys = Keys(home / "keys", (config_home() / "keys", Path("/etc/parley/keys")))
+        library = Library(
+            services,
+            settings.skills.folders,
+            native={},
+            keys=keys,
+            disabled=settings.skills.disabled,
+            locale=settings.skills.locale,
+        )
+        library.load()
+        rules = DialogueRules(accept=settings.skills.accept, ask=settings.skills.ask, locale=settings.skills.locale)
+        dialogue = Dialogue(lambda: library.skills, lambda: library.intents, rules, now=now)
+        yield Abilities(library, dialogue)
+
+
+def now() -> datetime:
+    return datetime.now().astimezone()
 
 
 def endpoint_rules(config: Config) -> EndpointRules:

@@ -218,7 +218,7 @@ class Dialogue:
         command = question.command
         if (match.skill, match.intent) != (command.skill, command.name) or question.kind == "which":
             return self._choice(question, match)
-        agreed = question.yes_no and not match.slots  # "Shall I place the order?" - "Place it."
+        agreed = question.kind == "skill" and question.yes_no and not match.slots  # "Place it." to "Shall I place it?"
         filled = replace(command, values={**command.values, **match.values}, agreed=agreed)
         return self._doing((filled, *question.rest), meant=readings[0].matches)
 
