@@ -95,21 +95,22 @@ class Heard:
 
 
 async def through(engines: Engines, able: Abilities, sound: Pcm) -> Heard:
-    """Plays it into the whole box, which has just been switched on."""
+    """Plays it into the whole box, which has just been switched on. Where a turn ended too early and was put together
+    with the next, that counts."""
     found = Heard([], [], [])
     able.dialogue.forget()
-    async with talk(engines, Fake(sound, tail=2.5), Conversation(), able=able) as events:
+    async with talk(engines, Fake(sound, tail=4.0), Conversation(), able=able) as events:
         async for event in events:
             match event:
                 case Transcript():
-                    found.texts += [event.text, *event.alternatives]
+                    found = Heard([event.text, *event.alternatives], [], found.did)
                 case Understood():
                     found.understood.append(event)
                 case Did():
                     found.did.append(event)
                 case Phrase():
                     found.said += event.text
-                case Answered():
+                case Answered(reason="complete"):
                     break
     return found
 

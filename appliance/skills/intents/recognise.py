@@ -165,20 +165,29 @@ class Intents:
     # --- what others may want to know --------------------------------------------------------------------------------
 
     def vocabulary(self, skill: str | None = None) -> tuple[str, ...]:
-        """Values of lists, then telling words, of one skill or all, the rarest first: what recognition may expect."""
-        found: dict[str, float] = {}
+        """Values of lists, then telling words, of one skill or all: what recognition may expect. The shortest first, and
+        what is made of words that stand together already is left out."""
+        values: dict[tuple[str, ...], float] = {}
+        single: dict[str, float] = {}
         for intent in self._intents:
             if skill not in (None, intent.skill):
                 continue
             for said in _said_by(intent):
-                if not all(word in FUNCTION or word in FILLERS for word in said):
-                    rare = max(self._rare.get(word, 1.0) for word in said)
-                    found[" ".join(said)] = rare + (len(said) > 1)
+                values[said] = max(self._rare.get(word, 1.0) for word in said)
             for edges in intent.graph.words:
                 for word, _ in edges:
                     if word not in FUNCTION and word not in FILLERS:
-                        found.setdefault(word, self._rare.get(word, 1.0) - 1)
-        return tuple(sorted(found, key=lambda text: (-found[text], text)))
+                        single[word] = self._rare.get(word, 1.0)
+        found: list[str] = []
+        known: set[tuple[str, ...]] = set()
+        for said in sorted(values, key=lambda said: (len(said), -values[said], said)):
+            telling = {word for word in said if word not in FUNCTION and word not in FILLERS}
+            parts = {*((word,) for word in telling), *(pair for pair in pairwise(said) if telling.issuperset(pair))}
+            if not parts <= known:
+                known |= parts
+                found.append(" ".join(said))
+        words_left = (word for word in single if (word,) not in known)
+        return (*found, *sorted(words_left, key=lambda word: (-single[word], word)))
 
     def hints(self, text: str, expecting: Expecting | None = None) -> tuple[str, ...]:
         """What the words may have been meant to be: the vocabulary of the skill that is nearest to them, or that has
