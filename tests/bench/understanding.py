@@ -166,7 +166,7 @@ def measure_talk(engines: Engines, able: Abilities, limit: int) -> dict[str, Any
     from spoken_ood import clips
 
     rows = []
-    for number, (name, sound, text) in enumerate(clips(engines.speaker)):
+    for number, (name, sound, text) in enumerate(clips(engines.speaker, SHARED)):
         if number >= limit:
             break
         padded = np.concatenate([sound, np.zeros(round(TAIL * RATE), np.int16)])
