@@ -314,8 +314,8 @@ def parse(text: str) -> Any:
 
 def clean(text: str, limit: int = SPOKEN) -> str:
     """Without control characters, terminal escapes and what is not seen."""
-    kept = (" " if char in "\n\t" else char for char in text)
-    return "".join(char for char in kept if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn"))[:limit]
+    kept = (" " if char in "\n\t" or unicodedata.category(char).startswith("Z") else char for char in text)
+    return "".join(char for char in kept if not unicodedata.category(char).startswith("C"))[:limit]
 
 
 def _reply(name: str, granted: Grants, text: str, running: _Running) -> Reply:
