@@ -98,7 +98,7 @@ def test_only_the_product_brings_native_skills(tmp_path: Path) -> None:
     text = (place / "skill.toml").read_text()
     (place / "skill.toml").write_text(text.replace('module = "skill.wasm"', 'native = "clock"'))
     made = library(tmp_path, native={"clock": lambda manifest, given: None})
-    assert "only parts of Parley" in made.faults[0].message
+    assert "only a part of Parley" in made.faults[0].message
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------

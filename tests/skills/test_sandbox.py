@@ -145,10 +145,8 @@ async def test_beyond_the_grant_it_is_refused(tmp_path: Path, name: str, granted
 async def test_what_only_reads_does_nothing(tmp_path: Path) -> None:
     memory = Memory()
     text = asks("memory_write", '{"key": "k", "text": "v"}')
-    reads = "[intents.Do]
-effect = 'none'"
-    place = folder(tmp_path, "reads", text, manifest="[grants]
-memory = 100", intents=reads)
+    reads = "[intents.Do]\neffect = 'none'"
+    place = folder(tmp_path, "reads", text, manifest="[grants]\nmemory = 100", intents=reads)
     reply = await Sandboxed(manifest.read(place), services(memory)).call(DO)
     assert reply.data["ok"] is False  # type: ignore[call-overload,index]
     assert not memory

@@ -165,8 +165,8 @@ class Intents:
     # --- what others may want to know --------------------------------------------------------------------------------
 
     def vocabulary(self, skill: str | None = None) -> tuple[str, ...]:
-        """Values of lists, then telling words, of one skill or all: what recognition may expect. The shortest first, and
-        what is made of words that stand together already is left out."""
+        """Values of lists, then telling words, of one skill or all: what recognition may expect. The shortest first,
+        and what is made of words that stand together already is left out."""
         values: dict[tuple[str, ...], float] = {}
         single: dict[str, float] = {}
         for intent in self._intents:
