@@ -262,6 +262,12 @@ class Alarms(Generic[T]):
         with self._lock:
             return {row.id for row in self._rows.values() if row.state == "ringing"}
 
+    def rewind(self) -> None:
+        """What rings is due once more: whoever let it ring is gone."""
+        with self._lock:
+            ringing = {id: row for id, row in self._rows.items() if row.state == "ringing"}
+            self._keep({id: replace(row, state="waiting") for id, row in ringing.items()})
+
     def finish(self, ids: Sequence[int]) -> None:
         """These have rung for long enough."""
         with self._lock:
