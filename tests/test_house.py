@@ -23,7 +23,7 @@ DOORS = {
     "gguf": ["models/quantized/recipes/gguf_file.py"],
     "hassil": ["appliance/skills/intents/templates.py"],
     "jinja2": ["appliance/runtime/chat.py"],
-    "jsonschema": ["appliance/skills/manifest.py"],
+    "jsonschema": ["appliance/skills/manifest.py", "appliance/voice/form.py"],
     "livekit": ["firmware/apm.py"],
     "llguidance": ["appliance/runtime/grammar.py"],
     "miniaudio": ["firmware/codec.py"],
