@@ -126,12 +126,12 @@ class Form:
         for name, value in given.items():
             if name not in self._known:
                 continue
+            schema = self._known[name]
             if isinstance(value, list):
-                value = [one for one in value if self._said(self._known[name].get("items"), one)]
-            elif not self._said(self._known[name], value):
-                continue
-            kept[name] = value
-        if missing := tuple(name for name in self._needed if kept.get(name) in (None, "", [])):
+                value = [one for one in value if self._said(schema.get("items"), one)]
+            if value if isinstance(value, list) else self._said(schema, value):
+                kept[name] = value
+        if missing := tuple(name for name in self._needed if name not in kept):
             return Filled(kept, missing)
         validator = jsonschema.Draft202012Validator(dict(self.tool.parameters))
         error = next(iter(validator.iter_errors(kept)), None)
