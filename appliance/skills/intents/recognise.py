@@ -69,19 +69,19 @@ FAR = 0.32
 """Distance of sounds from which words are not alike."""
 SOUND = 2.0
 """What a distance of 1 would cost, for a word of weight 1."""
-EFFORTS = ((0.1, True), (0.8, True), (3.2, False))
-"""How far is searched, one after the other until something is found: the cost up to which a way is gone on, and whether
-words must be the same."""
+EFFORTS = ((0.1, True, 24), (0.8, True, 12), (3.2, False, 6))
+"""How far is searched, one after the other until something is found: the cost up to which a way is gone on, whether
+words must be the same, and in how many intents, the nearest first."""
 GOOD = 0.8
 """Score of each of several commands in one sentence."""
+NUMERIC = 0.4
+"""What a number in the words counts for an intent that takes one."""
 SURE = 0.5
 """Weight of words that must be there as they are: what only sounds like a command all along is none."""
 NEAR = 0.6
 """How much of an intent's words must be in a text, in telling words, for it to be near."""
 CLOSE = 0.3
 """Cost up to which no better way is looked for: every word that says something is explained."""
-CANDIDATES = 6
-"""Intents that are looked at."""
 ANY_WORD = 0.01
 """What a word of such a value costs: what has a template of its own is understood by that."""
 LONGEST_TEXT = 40
@@ -89,6 +89,8 @@ LONGEST_TEXT = 40
 LIMIT = 60
 """Words of an utterance that are understood; a longer one is no command."""
 
+
+_ANY_TIME = datetime(2000, 1, 1).astimezone()
 
 _Step = tuple[float, int, int, float, tuple[object, ...] | None]
 """Cost, place and node it leads to, weight of what it explains, and (slot or "", value, words, likeness) of that."""
@@ -131,6 +133,14 @@ class Intents:
         self._rare = {word: 1 - math.log(len(found)) / math.log(2 * count) for word, found in self._index.items()}
         self._spoken = sorted(word for word in self._index if word not in FUNCTION)
         self._classes = [classes(sounds(word)) for word in self._spoken]
+        self._numeric = [
+            number
+            for number, intent in enumerate(self._intents)
+            if any(
+                isinstance(known := intent.lists.get(name), Typed) and known.kind != "text"
+                for name in intent.slots.values()
+            )
+        ]
         self._near = lru_cache(4096)(self._nearest)
 
     @classmethod
@@ -239,9 +249,9 @@ class Intents:
 
     def _single(self, said: tuple[str, ...], now: datetime) -> list[Reading]:
         found, least = [], math.inf
-        candidates = [number for number, _ in self._ranked(said)[:CANDIDATES]]
-        for most, exact in EFFORTS:
-            for number in candidates:
+        candidates = [number for number, _ in self._ranked(said)]
+        for most, exact, many in EFFORTS:
+            for number in candidates[:many]:
                 intent = self._intents[number]
                 way = _Search(intent, said, now, self._skip[intent.skill], self._rare, most, exact=exact).best()
                 if way is not None:
@@ -285,6 +295,9 @@ class Intents:
                 self._add_near(gains, word, weight)
             for number, gain in gains.items():
                 scores[number] += gain
+        if any(READERS["number"](said, place, _ANY_TIME) for place in range(len(said))):
+            for number in self._numeric:
+                scores[number] += NUMERIC
         for first, second in pairwise(said):
             if first not in self._index or second not in self._index:
                 gains = {}
