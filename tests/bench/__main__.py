@@ -27,6 +27,7 @@ MEASUREMENTS = {
     "bargein": "from the user's first syllable over an answer to silence",
     "idle": "what listening costs while nobody speaks",
     "understanding": "spoken orders, other people's talk, the time to an intent's answer, and the four below",
+    "knowledge": "answers out of documents, and what is refused",
     "claims": "claims without a result, over scripted model outputs",
     "soak": "a day of listening with a fault every few minutes",
 }
