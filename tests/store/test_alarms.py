@@ -61,9 +61,9 @@ def at(text: str, zone: ZoneInfo = BERLIN) -> datetime:
 
 
 def goes(world: World, alarms: Alarms[Alarm], text: str) -> None:
-    """To that time, with nobody looking meanwhile but once a minute."""
+    """To that time, with somebody looking now and then."""
     while world.wall < at(text, world.zone).timestamp():
-        world.passes(min(30.0, at(text, world.zone).timestamp() - world.wall))
+        world.passes(min(300.0, at(text, world.zone).timestamp() - world.wall))
         alarms.look()
 
 

@@ -27,6 +27,14 @@ START = datetime(2026, 12, 1, 6, 50, tzinfo=BERLIN)
 WOKEN = Woken(9, 1, "okay-nabu", 0, 0.9, 0.5)
 
 
+async def until(done: Callable[[], bool]) -> None:
+    for _ in range(10_000):
+        if done():
+            return
+        await asyncio.sleep(0.001)
+    raise AssertionError("it never came")
+
+
 class Watched(Alarms[Alarm]):
     """Counts how often it was looked at."""
 
@@ -40,9 +48,7 @@ class Watched(Alarms[Alarm]):
     async def looked_at(self) -> None:
         """Until the look that was going on is over, and a whole one more."""
         before = self.looks
-        async with asyncio.timeout(10):
-            while self.looks < before + 2:
-                await asyncio.sleep(0.001)
+        await until(lambda: self.looks >= before + 2)
 
 
 @dataclass
@@ -93,9 +99,7 @@ class Kitchen:
     async def says(self, event: Event) -> list[Rang]:
         before = len(self.seen)
         self.given.put_nowait(event)
-        async with asyncio.timeout(10):
-            while event not in self.seen[before:]:
-                await asyncio.sleep(0.001)
+        await until(lambda: event in self.seen[before:])
         return [found for found in self.seen[before:] if isinstance(found, Rang)]
 
     def loudness(self) -> int:

@@ -194,13 +194,17 @@ _NAMES = {"volume": "volume", "mute": "microphone", "rate": "speed"}
 
 
 def _nearest(wanted: str, examples: Mapping[str, Sequence[str]]) -> str:
-    """The title, or a title whose sentences hold the word; "" where there is none."""
+    """The title that is meant, or one whose sentences hold the words; "" where there is none."""
     titles = {title.lower(): title for title in examples}
     if close := difflib.get_close_matches(wanted.lower(), titles, n=1, cutoff=0.7):
         return titles[close[0]]
-    telling = {word.removesuffix("s") for word in words(wanted)} - {"the", "my"}
+    telling = {_stem(word) for word in words(wanted)} - {"the", "my"}
     for title, found in examples.items():
-        spoken = {word.removesuffix("s") for sentence in found for word in words(f"{sentence} {title}")}
-        if telling and telling <= spoken:
+        if telling and telling <= {_stem(word) for sentence in (title, *found) for word in words(sentence)}:
             return title
     return ""
+
+
+def _stem(word: str) -> str:
+    """ "reminders" and "remind" are about the same."""
+    return word.removesuffix("s").removesuffix("er").removesuffix("ing")
