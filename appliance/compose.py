@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from appliance.config import Audio, Config, config_home, state_home
 from appliance.controls import Controls
-from appliance.events import Phrase, Transcript, Woken
+from appliance.events import Event, Phrase, Transcript, Woken
 from appliance.runtime import asr
 from appliance.runtime.asr import Hints, Recogniser
 from appliance.runtime.card import Shelf
@@ -34,7 +35,8 @@ from appliance.runtime.wakeword import open_words
 from appliance.runtime.worker import Worker
 from appliance.skills.dialogue import Dialogue, DialogueRules
 from appliance.skills.library import Library
-from appliance.skills.native.knobs import Knobs
+from appliance.skills.native import natives
+from appliance.skills.native.knobs import Knob, Knobs, volume
 from appliance.skills.native.zone import here
 from appliance.skills.signature import Keys
 from appliance.skills.skill import Alarm, Services
@@ -55,9 +57,11 @@ from appliance.voice.hear import HearRules, hear
 from appliance.voice.honest import honest
 from appliance.voice.mouth import mouth
 from appliance.voice.phrase import ForTheEar, phrase
+from appliance.voice.ring import CAPACITY, ring
 from appliance.voice.say import Speaker, say
 from appliance.voice.session import converse
 from appliance.voice.think import ThinkRules, think
+from appliance.voice.tools import ModelFormWriter, Toolbox, tools
 from appliance.voice.turn import Answer, Answering, once
 from appliance.voice.understand import understand
 from appliance.voice.verify import verify
@@ -68,7 +72,7 @@ from firmware.echo import Echo, usable
 from firmware.frame import RATE, Pcm
 from firmware.frontend import Frontend
 from firmware.keeper import Keeper
-from firmware.mixer import Mixer
+from firmware.mixer import Mixer, Player
 from firmware.sound import Sound
 from firmware.vad import Vad
 from firmware.wake import Wake
@@ -94,9 +98,18 @@ class Engines:
         return asr.load(self.shelf.built(self.config.models.asr), threads=self.config.hear.threads)
 
     @cached_property
+    def language_model(self) -> LanguageModel:
+        return LanguageModel.open(self.shelf.built(self.config.models.lm), threads=self.config.think.threads)
+
+    @cached_property
+    def form_writer(self) -> ModelFormWriter:
+        return ModelFormWriter(self.language_model)
+
+    @cached_property
     def writer(self) -> Writer:
-        model = LanguageModel.open(self.shelf.built(self.config.models.lm), threads=self.config.think.threads)
-        return Writer(model, snapshots=state_home() / "prefixes", temperature=self.config.think.temperature)
+        return Writer(
+            self.language_model, snapshots=state_home() / "prefixes", temperature=self.config.think.temperature
+        )
 
     @cached_property
     def speaker(self) -> Speaker:
@@ -295,8 +308,10 @@ async def talk(
             voice=(say(engines.speaker, threads["say"], config.deadlines.say),),
             mouth=lambda spoken: mouth(player, threads["mouth"], spoken),
         )
-        session = converse(answering, conversation, floor, Judge(rules, engines.for_the_ear))
-        below = (session, attention.watch, *watchers)
+        judge = Judge(rules, engines.for_the_ear)
+        session = converse(answering, conversation, floor, judge, able.asks if able else lambda: False)
+        bell = (ringing(able, sound, player, judge),) if able and able.rings else ()
+        below = (*bell, session, attention.watch, *watchers)
         hints = able.hints if able else None
         hearing = hears(engines, sound, *below, attention=attention, floor=floor, hints=hints)
         async with hearing as events:
@@ -341,8 +356,8 @@ def workers(*names: str) -> Iterator[dict[str, Worker]]:
 
 async def reply(
     engines: Engines, conversation: Conversation, asked: str, able: Abilities | None = None
-) -> AsyncIterator[str]:
-    """The answer to a typed question, clause by clause; the conversation remembers both."""
+) -> AsyncIterator[Event]:
+    """What comes of a typed question: the phrases of the answer, and what it rests on; the conversation remembers."""
     worker, said = Worker("think"), ""
     answer = Answer(Transcript(0, 1, asked, 1.0))
     answer.confirmed.set()
@@ -351,7 +366,7 @@ async def reply(
             async for event in events:
                 if isinstance(event, Phrase):
                     said += event.text
-                    yield event.text
+                yield event
     finally:
         worker.close()
     conversation.add(asked, said.strip())
@@ -362,10 +377,27 @@ def writing(
 ) -> tuple[Stage, ...]:
     """The stages that turn words into the phrases of an answer: what a skill can do, what the documents say, and the
     language model for the rest."""
-    deadline = engines.config.deadlines.think
-    known = (understand(able.dialogue, answer, deadline),) if able else ()
     thought = think(engines.writer, conversation, worker, engines.think_rules)
+    known = knowing(engines, worker, answer, able) if able else ()
     return (*known, thought, phrase(engines.for_the_ear), honest(answer.to.text))
+
+
+def knowing(engines: Engines, worker: Worker, answer: Answer, able: Abilities) -> Iterator[Stage]:
+    """The stages that take what the language model is not asked."""
+    yield understand(able.dialogue, answer, engines.config.deadlines.think)
+    if able.toolbox:
+        yield tools(able.toolbox, able.dialogue, engines.form_writer, worker, answer)
+
+
+def ringing(able: Abilities, sound: Sound, speech: Player, judge: Judge) -> Stage:
+    player = sound.mixer.player("alarm", capacity=CAPACITY)
+    return ring(
+        able.alarms,
+        player,
+        now,
+        stops=lambda text: judge(text, None) == "stop",
+        speaks=lambda: speech.pending > 0,
+    )
 
 
 # --- what the box can do -----------------------------------------------------------------------------------------
@@ -373,29 +405,64 @@ def writing(
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Skills, and the dialogue about them."""
+    """Skills, the dialogue about them, and what rings (`rings`: in this process)."""
 
     library: Library
     dialogue: Dialogue
+    alarms: Alarms[Alarm]
+    toolbox: Toolbox | None
+    rings: bool = False
 
     def hints(self, text: str) -> Sequence[str]:
         """What may have been meant by words that are near to a skill's."""
         return self.library.intents.hints(text, self.dialogue.expecting)
+
+    def asks(self) -> bool:
+        """Whether the box has asked something."""
+        return self.dialogue.expecting is not None
 
     def poll(self) -> None:
         """Looks whether skills came, went or changed; to be called often."""
         self.library.poll()
 
 
+@dataclass(frozen=True, slots=True)
+class _Self:
+    """What the box knows of itself."""
+
+    conversation: Conversation
+    library: Callable[[], Library]
+    dismiss: Callable[[], int]
+
+    def last_said(self) -> str:
+        said = (message.text for message in reversed(self.conversation.messages) if message.role == "assistant")
+        return next(said, "").strip()
+
+    def examples(self) -> Mapping[str, Sequence[str]]:
+        manifests = (skill.manifest for skill in self.library().skills.values())
+        return {one.title: [rule.say for rule in one.intents.values() if rule.say] for one in manifests}
+
+    def stop(self) -> bool:
+        return self.dismiss() > 0
+
+
 @contextmanager
-def abilities(engines: Engines, *, config: Config | None = None, state: Path | None = None) -> Iterator[Abilities]:
-    """What the settings name; what is remembered lies in `state`. Raises StorageFault, ConfigFault; a skill that cannot
-    be used is told in the log."""
+def abilities(
+    engines: Engines,
+    conversation: Conversation,
+    *,
+    config: Config | None = None,
+    state: Path | None = None,
+    mixer: Mixer | None = None,
+    controls: Controls | None = None,
+    rings: bool = False,
+) -> Iterator[Abilities]:
+    """What the settings name; what is remembered lies in `state`. Without a mixer and controls there is nothing to make
+    louder or to mute. Raises StorageFault, ConfigFault; a skill that cannot be used is told in the log."""
     settings, home = config or engines.config, state or state_home()
     with ExitStack() as stack:
         cells = stack.enter_context(closing(Cells(home / "skills.db")))
         alarms = stack.enter_context(closing(Alarms(home / "alarms.db", Alarm, here())))
-        knobs = Knobs({}, cells.space("box", 4_096))
         broker = None
         if settings.mqtt.host:
             broker = stack.enter_context(closing(Broker(settings.mqtt, f"parley-{socket.gethostname()}")))
@@ -403,22 +470,40 @@ def abilities(engines: Engines, *, config: Config | None = None, state: Path | N
             memory=lambda name: cells.space(name, library.quota(name)),
             alarms=alarms,
             network=Network(broker),
-            controls=knobs,
+            controls=Knobs(dict(turned(engines, mixer, controls)), cells.space("box", 4_096)),
             now=now,
         )
-        keys = Keys(home / "keys", (config_home() / "keys", Path("/etc/parley/keys")))
         library = Library(
             services,
             settings.skills.folders,
-            native={},
-            keys=keys,
+            native=natives(_Self(conversation, lambda: library, alarms.dismiss)),
+            keys=Keys(home / "keys", (config_home() / "keys", Path("/etc/parley/keys"))),
             disabled=settings.skills.disabled,
             locale=settings.skills.locale,
         )
         library.load()
         rules = DialogueRules(accept=settings.skills.accept, ask=settings.skills.ask, locale=settings.skills.locale)
         dialogue = Dialogue(lambda: library.skills, lambda: library.intents, rules, now=now)
-        yield Abilities(library, dialogue)
+        toolbox = Toolbox(lambda: library.skills, partial(_embed, engines)) if settings.skills.tools else None
+        yield Abilities(library, dialogue, alarms, toolbox, rings)
+
+
+def turned(engines: Engines, mixer: Mixer | None, controls: Controls | None) -> Iterator[tuple[str, Knob]]:
+    """The knobs that skills may turn."""
+    if mixer:
+        loud = mixer
+        yield "volume", volume(lambda: loud.volume, lambda gain: setattr(loud, "volume", gain))
+        yield (
+            "rate",
+            Knob(lambda: engines.speaker.tempo, lambda tempo: setattr(engines.speaker, "tempo", tempo), 0.5, 2),
+        )
+    if controls:
+        yield "mute", Knob(lambda: controls.muted, lambda on: controls.mute(bool(on)), kept=False)
+
+
+def _embed(engines: Engines, texts: Sequence[str]) -> NDArray[np.float32]:
+    """Loads the model when it is first needed. Raises ModelFault."""
+    return engines.embedder.embed(texts)
 
 
 def now() -> datetime:

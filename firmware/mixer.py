@@ -250,6 +250,8 @@ class Mixer:
         self._silence = 0
         self._ducking = 0
         self._gain = 1.0
+        self.volume = 1.0
+        """Gain of everything that is played, [0, 1]; what a microphone may hear of it is counted with it."""
 
     def attach(
         self,
@@ -315,6 +317,8 @@ class Mixer:
         skip = len(waking)
         parts = [self._quieter(player, player.take(count - skip), gain, skip) for player in players if skip < count]
         sound = _sum(parts)
+        if self.volume != 1.0:
+            sound = np.asarray(np.rint(sound * np.float32(self.volume)), np.int16)
         mixed: Pcm = np.zeros(count, np.int16)
         mixed[:skip] = waking
         mixed[skip : skip + len(sound)] = sound

@@ -85,6 +85,18 @@ class Turn:
         """Where the answer was found: "" if not in a document."""
         return f"{self.cited.pack}/{self.cited.source}:{self.cited.line}" if self.cited else ""
 
+    @property
+    def grounds(self) -> dict[str, Any]:
+        """What the answer rests on, for machines."""
+        return {
+            "understood": [
+                {"skill": one.skill, "intent": one.intent, "slots": dict(one.slots), "score": round(one.score, 3)}
+                for one in self.understood
+            ],
+            "did": [{"what": deed.what, "ok": deed.ok, "detail": deed.detail} for deed in self.did],
+            "source": self.source,
+        }
+
     def as_dict(self) -> dict[str, Any]:
         """For machines. Times in ms from the end of speech."""
         return {
@@ -92,17 +104,7 @@ class Turn:
             "transcript": self.transcript,
             "confidence": round(self.confidence, 4),
             "answer": self.answer,
-            "understood": [
-                {
-                    "skill": found.skill,
-                    "intent": found.intent,
-                    "slots": dict(found.slots),
-                    "score": round(found.score, 3),
-                }
-                for found in self.understood
-            ],
-            "did": [{"what": deed.what, "ok": deed.ok, "detail": deed.detail} for deed in self.did],
-            "source": self.source,
+            **self.grounds,
             "ended": self.reason or ("no speech" if self.no_speech else "unanswered"),
             "failures": [f"{failure.stage}: {failure.message}" for failure in self.failures],
             "waterfall_ms": self.waterfall.as_dict(),

@@ -16,7 +16,7 @@ from appliance.config import Config
 from appliance.errors import ConfigFault
 
 if TYPE_CHECKING:
-    from appliance.compose import Engines
+    from appliance.compose import Abilities, Engines
     from appliance.events import Event
     from appliance.stream import Stage
     from appliance.voice.attend import Attention
@@ -62,7 +62,7 @@ async def _serve(engines: Engines) -> None:
     """One conversation for as long as the process lives; the sound card may go and come back."""
     from appliance.commands.keys import keys
     from appliance.commands.show import Turns, hint, screen
-    from appliance.compose import attend_rules, card
+    from appliance.compose import abilities, attend_rules, card
     from appliance.config import state_home
     from appliance.controls import Controls
     from appliance.telemetry import Telemetry
@@ -74,15 +74,27 @@ async def _serve(engines: Engines) -> None:
     task = asyncio.current_task()
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    wake, telemetry = engines.config.wake, Telemetry()
+    wake, telemetry, conversation = engines.config.wake, Telemetry(), Conversation()
     controls, attention = Controls(state_home(), wake.words), Attention(attend_rules(engines.config))
     with (
         keys(controls) as keyboard,
         screen(Turns(limit=LATEST), hint(wake, keyboard=keyboard)) as show,
         card(engines, controls, attention, telemetry) as front,
+        abilities(engines, conversation, mixer=front.mixer, controls=controls, rings=True) as able,
     ):
         stages = (duck(front.mixer), acknowledge(front.mixer.player("earcon")), telemetry.watch)
-        await converse(engines, front, Conversation(), show, *stages, attention=attention)
+        looking = asyncio.create_task(_look(able))
+        try:
+            await converse(engines, front, conversation, show, *stages, attention=attention, able=able)
+        finally:
+            looking.cancel()
+
+
+async def _look(able: Abilities) -> None:
+    """Skills and documents may come, go and change while the box runs."""
+    while True:
+        await asyncio.sleep(2.0)
+        await asyncio.to_thread(able.poll)
 
 
 async def converse(
@@ -92,11 +104,12 @@ async def converse(
     show: Callable[[Event], object],
     *watchers: Stage,
     attention: Attention | None = None,
+    able: Abilities | None = None,
 ) -> None:
     """Runs the voice loop until the sound ends."""
     from appliance.compose import talk
 
-    async with talk(engines, sound, conversation, *watchers, attention=attention) as events:
+    async with talk(engines, sound, conversation, *watchers, attention=attention, able=able) as events:
         async for event in events:
             show(event)
 
@@ -135,12 +148,14 @@ def play(engines: Engines, source: Pcm | Path, show: Callable[[Event], object], 
     around it."""
     import numpy as np
 
+    from appliance.compose import abilities
     from appliance.voice.conversation import Conversation
     from firmware.fake import Fake
 
     tail = engines.config.endpoint.hold_ms / 1000 + 0.5
-    sound = Fake(source, tail=tail, rate=RATE, pace=1.0 if real_time else None)
-    asyncio.run(converse(engines, sound, Conversation(), show))
+    sound, conversation = Fake(source, tail=tail, rate=RATE, pace=1.0 if real_time else None), Conversation()
+    with abilities(engines, conversation, mixer=sound.mixer) as able:
+        asyncio.run(converse(engines, sound, conversation, show, able=able))
     output = sound.output()
     (loud,) = np.nonzero(output)
     return output[loud[0] : loud[-1] + 1] if len(loud) else output[:0]
@@ -150,35 +165,42 @@ def play(engines: Engines, source: Pcm | Path, show: Callable[[Event], object], 
 
 
 def chat(args: argparse.Namespace, config: Config) -> int:
+    from appliance.compose import abilities
     from appliance.voice.conversation import Conversation
 
     engines, conversation = engines_of(config), Conversation()
-    if args.text:
-        asked = text_of(args.text).strip()
-        if not asked:
-            raise ConfigFault("the question is empty", "write it behind `parley chat`, or nothing for a conversation")
-        asyncio.run(_answer(engines, conversation, asked, args.json))
-        return 0
-    prompt = "> " if sys.stdin.isatty() else ""
-    while True:
-        try:
-            asked = input(prompt).strip()
-        except EOFError:
+    with abilities(engines, conversation) as able:
+        if args.text:
+            asked = text_of(args.text).strip()
+            if not asked:
+                raise ConfigFault(
+                    "the question is empty", "write it behind `parley chat`, or nothing for a conversation"
+                )
+            asyncio.run(_answer(engines, conversation, able, asked, args.json))
             return 0
-        if asked:
-            asyncio.run(_answer(engines, conversation, asked, args.json))
+        prompt = "> " if sys.stdin.isatty() else ""
+        while True:
+            try:
+                asked = input(prompt).strip()
+            except EOFError:
+                return 0
+            if asked:
+                asyncio.run(_answer(engines, conversation, able, asked, args.json))
 
 
-async def _answer(engines: Engines, conversation: Conversation, asked: str, as_json: bool) -> None:
+async def _answer(engines: Engines, conversation: Conversation, able: Abilities, asked: str, as_json: bool) -> None:
+    from appliance.commands.show import Turn
     from appliance.compose import reply
+    from appliance.events import Phrase
 
-    pieces: list[str] = []
-    async for piece in reply(engines, conversation, asked):
-        pieces.append(piece)
-        if not as_json:
-            print(piece if len(pieces) > 1 else piece.lstrip(), end="", flush=True)
+    turn, begun = Turn(1), False
+    async for event in reply(engines, conversation, asked, able):
+        turn.on(event)
+        if isinstance(event, Phrase) and not as_json:
+            print(event.text if begun else event.text.lstrip(), end="", flush=True)
+            begun = True
     if as_json:
-        print_json({"question": asked, "answer": "".join(pieces).strip()})
+        print_json({"question": asked, "answer": turn.answer, **turn.grounds})
     else:
         print()
 

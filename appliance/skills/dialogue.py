@@ -188,7 +188,7 @@ class Dialogue:
         if question:
             answer = self._answer(question, readings)
             return answer or self._command(readings, question) or self._again(question)
-        return self._command(readings, None) or self._follow_up(texts) or self._correction(texts)
+        return self._correction(texts) or self._command(readings, None) or self._follow_up(texts)
 
     def proposal(self, command: Command, question: str) -> Plan:
         """A plan for what no sentence stands behind, such as a tool that a model chose. What acts is asked first."""

@@ -120,7 +120,8 @@ class Alarms(Generic[T]):
         self._beaten = self._clocks.steady()
         self._dismissed: list[tuple[float, Row]] = []
         boot, known = self._database.execute("select boot, wall from clock").fetchone() or ("", 0.0)
-        rows = [_row(row) for row in self._database.execute("select * from alarm order by id")]
+        self._version = self._others
+        rows = self._read()
         wall, steady = self._clocks.wall(), self._clocks.steady()
         same = boot == self._clocks.boot() != ""
         self._offset = wall - steady
@@ -178,6 +179,7 @@ class Alarms(Generic[T]):
     def all(self) -> list[T]:
         """The next one first."""
         with self._lock:
+            self._refresh()
             rows = sorted(self._rows.values(), key=lambda row: (row.paused is not None, self._left(row), row.id))
             return [self._seen(row) for row in rows]
 
@@ -188,6 +190,7 @@ class Alarms(Generic[T]):
     def pause(self, id: int) -> bool:
         """A timer that runs."""
         with self._lock:
+            self._refresh()
             row = self._rows.get(id)
             if row is None or row.kind != "timer" or row.paused is not None or row.state == "ringing":
                 return False
@@ -195,6 +198,7 @@ class Alarms(Generic[T]):
 
     def resume(self, id: int) -> bool:
         with self._lock:
+            self._refresh()
             row = self._rows.get(id)
             if row is None or row.paused is None:
                 return False
@@ -212,6 +216,7 @@ class Alarms(Generic[T]):
     def dismiss(self) -> int:
         """Ends what rings now; how many."""
         with self._lock:
+            self._refresh()
             rows = [row for row in self._rows.values() if row.state == "ringing"]
             self._finish(rows)
             if rows:
@@ -221,6 +226,7 @@ class Alarms(Generic[T]):
     def snooze(self, seconds: float) -> int:
         """What rings, or was dismissed a moment ago, rings again in `seconds`; how many."""
         with self._lock:
+            self._refresh()
             since = self._clocks.steady() - RECENT
             rows = [row for row in self._rows.values() if row.state == "ringing"]
             rows = rows or [row for at, row in self._dismissed if at >= since]
@@ -232,8 +238,9 @@ class Alarms(Generic[T]):
 
     @property
     def stirs(self) -> bool:
-        """Whether `look` has something to do: reads two clocks, and no disk."""
+        """Whether `look` has something to do: reads two clocks, and the disk only after another process has written."""
         with self._lock:
+            self._refresh()
             wall, steady = self._clocks.wall(), self._clocks.steady()
             if abs(wall - steady - self._offset) > JUMP or self._looked is None or steady - self._looked >= BEAT:
                 return True
@@ -260,11 +267,13 @@ class Alarms(Generic[T]):
     @property
     def ringing(self) -> set[int]:
         with self._lock:
+            self._refresh()
             return {row.id for row in self._rows.values() if row.state == "ringing"}
 
     def rewind(self) -> None:
         """What rings is due once more: whoever let it ring is gone."""
         with self._lock:
+            self._refresh()
             ringing = {id: row for id, row in self._rows.items() if row.state == "ringing"}
             self._keep({id: replace(row, state="waiting") for id, row in ringing.items()})
 
@@ -282,8 +291,22 @@ class Alarms(Generic[T]):
 
     # --- clocks ------------------------------------------------------------------------------------------------------
 
+    @property
+    def _others(self) -> int:
+        """Changes when another process has written: the command line sets timers too."""
+        return int(self._database.execute("pragma data_version").fetchone()[0])
+
+    def _read(self) -> list[Row]:
+        return [_row(row) for row in self._database.execute("select * from alarm order by id")]
+
+    def _refresh(self) -> None:
+        if (version := self._others) != self._version:
+            self._version, self._rows = version, {row.id: row for row in self._read()}
+
     def _settle(self) -> None:
-        """Takes in what has happened to the clocks, and writes the time down now and then."""
+        """Takes in what others have written and what has happened to the clocks, and writes the time down now and
+        then."""
+        self._refresh()
         wall, steady = self._clocks.wall(), self._clocks.steady()
         moved = wall - steady - self._offset
         if self._behind is not None and wall >= self._behind[0]:
@@ -303,14 +326,15 @@ class Alarms(Generic[T]):
     def _moved(self, row: Row, *, back: bool = False) -> Row:
         """After the wall clock was set: what is ahead again is not missed."""
         if row.steady is not None:
-            return replace(row, due=self.now() + self._left(row))
+            due = self.now() + self._left(row)
+            return replace(row, due=due) if abs(due - row.due) > JUMP / 10 else row
         if back and row.repeat and row.state == "waiting":
             return replace(row, due=self._upcoming(row, self.now()))
         return row
 
     def _reopened(self, row: Row, *, same: bool) -> Row:
-        """What rang when the box went off is due still; what comes follows the zone, which may have been changed."""
-        row = replace(row, state="waiting")
+        """What rang when the machine went off is due still; what comes follows the zone, which may be another."""
+        row = row if same else replace(row, state="waiting")
         if row.steady is not None:
             return self._moved(row) if same else self._carried(row)
         if row.paused is not None or row.due <= self.now():

@@ -39,7 +39,7 @@ CLAUSE = 600
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _DEFINITION = re.compile(r"^([^\W\d][^:.?!;|]{1,48}):[ \t]+(\S.{0,200})$")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[^\W\d_a-z]|\d)")
-_ABBREVIATED = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|No|approx|ca|e\.g|i\.e|incl|max|min|vs)\.$")
+_ABBREVIATED = re.compile(r"(?<!\d )\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St|No|approx|ca|e\.g|i\.e|incl|max|min|vs)\.$")
 _INSTRUCTION = re.compile(
     r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:instruction|prompt|rule|previous|above|told)"
     r"|\bsystem prompt\b|\byou are (?:now|no longer)\b|\bas an ai\b|<\|?\w*(?:im_start|system|assistant)\w*\|?>"

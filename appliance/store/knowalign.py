@@ -142,12 +142,15 @@ class Aligner:
         total = covered = 0.0
         weakest, missing, outside, specific = 1.0, "", False, 0
         asked_attribute = asked_entity = False
+        only_entity = bool(fact.entity)
         for want in wanted:
             cover, where = self._cover(want, fact)
             total += want.weight
             covered += want.weight * cover
             if want.term.light:
+                asked_attribute |= want.term.among(fact.attribute)
                 continue
+            only_entity &= want.generic or want.term.among(fact.entity) or where == "own"
             if want.generic and cover < ENOUGH:
                 cover, where = 1.0, "generic"
             if cover < weakest:
@@ -166,9 +169,13 @@ class Aligner:
             missing = "what it is about"
         if not missing and coverage < SURE:
             missing = "too much of it"
-        if not missing and close < CLOSE:
+        if not missing and close < CLOSE and coverage < 0.9:
             missing = "its meaning"
-        if not missing and fact.kind == "field" and not self._is_asked(question, fact, asked_attribute, asked_entity):
+        if (
+            not missing
+            and fact.kind == "field"
+            and not self._is_asked(question, fact, asked_attribute, asked_entity, only_entity and not unasked)
+        ):
             missing = "the attribute"
         score = coverage + 0.35 * close - 0.06 * unasked - 0.2 * opposed
         score += (
@@ -177,15 +184,18 @@ class Aligner:
             + 0.12 * (asked_entity and not unasked)
             + 0.1 * bool(question.kinds and right)
         )
-        score -= 0.04 * outside + 0.002 * len(body.facts[number].text.split())
+        plain = fact.kind == "field" and not asked_attribute and not question.kinds and holds(fact.value, AMOUNTS)
+        score -= 0.04 * outside + 0.05 * plain + 0.002 * len(body.facts[number].text.split())
         return Alignment(number, score, coverage, weakest, missing, (), outside)
 
-    def _is_asked(self, question: Question, fact: Fact, attribute: bool, entity: bool) -> bool:
+    def _is_asked(self, question: Question, fact: Fact, attribute: bool, entity: bool, only: bool) -> bool:
         """A field answers when its attribute is named, or its value is of the kind that is wanted; of a row, when
-        just its being there is asked for."""
-        if attribute or question.kinds:
-            return True
-        return bool(fact.entity) and entity and question.yes_no
+        just its being there is asked for, or nothing but what it is about ("which brake fluid?")."""
+        if not fact.entity:
+            terms = [term for term in self._body.lexicon.terms(fact.field.attribute if fact.field else "")]
+            named = sum(any(term.among(want.keys | want.parts) for want in question.terms) for term in terms)
+            return bool(question.kinds) or 2 * named > len(terms)
+        return attribute or bool(question.kinds) or (entity and question.yes_no) or (only and entity)
 
     def _cover(self, want: _Wanted, fact: Fact) -> tuple[float, str]:
         keys = want.term.keys

@@ -15,6 +15,8 @@ def _numbered(text: str, first: int, step: int = 1) -> dict[str, int]:
 
 STOP = _words(
     """
+    before after under over not no nor may here during while whether via until since both either each between than
+    today now really maybe anybody somewhere everything perhaps else yet though
     a about actually again ah all already also am an and any anyone anything are as at be been being bit but by came
     can come comes could d did do does doing eh else er ever exactly find for from get gets getting give given go
     goes going got had has have having he hello her here hey hi him his how i if in into is it its itself just kind
@@ -28,8 +30,12 @@ STOP = _words(
 )
 LIGHT = _words(
     """
+    fit fits reach wait arrive start begin find found lie lies see look mean carry stand belong happen require requires
+    required recommend amount date day days name type sort kind number minimum maximum limit min max least most top
+    currently normally usually able want try contain have handle manage help ask check know long
+    people person somebody anyone guest guests customer
     allow bring company exist exists give guys happen hold keep leave made make offer order pay place possible put
-    receive run serve set shop site store turn use used using work works you
+    receive run serve set shop site store turn use using work works you
     """
 )
 """Words that say little: a passage need not have them, though it is the better for it."""
@@ -45,7 +51,7 @@ CONTRASTS = tuple(
         "first second third last next previous",
         "minimum maximum min max",
         "with without",
-        "old new used",
+        "old new",
         " ".join(DAYS),
         "january february march april may june july august september october november december",
     )
@@ -113,14 +119,17 @@ cash, coins
 pressure, how much air, inflate
 free, free of charge, gratis, for nothing
 deliver, delivery
-expire, expires, run out, expiry
-valid, validity, good for
+expire, expires, run out, expiry, valid, validity, good for
 throw away, dispose, waste
 what to do, what should i do, what do i do, what must i do, what do we do, what shall i do, how do i react
 crew, mechanic, mechanics
 working time, job take, work take, job last
 battery, accumulator
 order, sequence
+old, used
+press, push
+place, position
+address, street, located
 squeal, squeak, squealing
 lamp, bulb, light bulb
 photo, picture"""

@@ -22,16 +22,18 @@ Embed = Callable[[Sequence[str]], NDArray[np.float32]]
 VOCABULARY = 10_000
 """Words, the most frequent first, whose meaning is compared; rarer ones are found by their letters only."""
 
+GENERIC = "shop store place café restaurant bar hotel car vehicle"
+"""What a question calls the whole that the documents are about."""
+
 _LEANS = re.compile(r"^(?:it|they|this|these|those|that|otherwise|then|after that|in that case|there)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A passage and the pack that it is of; `title` is what the pack and the document are called."""
+    """A passage and the pack that it is of."""
 
     pack: str
     passage: Passage
-    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Body:
     lexicon: Lexicon
     keys: frozenset[str]
     generic: frozenset[str]
-    """What the packs are called: words that a question may name and that tell nothing apart."""
+    """Words that a question may name and that tell nothing apart."""
     vocabulary: tuple[str, ...]
     meanings: NDArray[np.float32]
     """[vocabulary, width]"""
@@ -96,7 +98,6 @@ def body(
     for number in range(len(located)):
         seen.update(frozenset[str]().union(*(facts[fact].own for fact in of_passage[number])))
     rarity = {key: float(np.log1p(len(located) / times)) for key, times in seen.items()}
-    names = " ".join(dict.fromkeys(f"{known.pack} {known.title}" for known in located))
     keys = frozenset(rarity).union(*(fact.context for fact in facts)) if facts else frozenset(rarity)
     return Body(
         tuple(located),
@@ -104,7 +105,7 @@ def body(
         of_passage,
         lexicon,
         keys,
-        lexicon.keys(names + " shop store car vehicle place café restaurant"),
+        lexicon.keys(GENERIC),
         vocabulary,
         meaning(vocabulary),
         vectors,
@@ -115,7 +116,7 @@ def body(
 def _facts(number: int, known: Located, lexicon: Lexicon, places: Mapping[str, int]) -> Iterator[Fact]:
     passage = known.passage
     stem = PurePosixPath(passage.file).stem
-    context = lexicon.keys(" . ".join((stem.replace("_", " ").replace("-", " "), *passage.headings)))
+    context = lexicon.keys(" . ".join((known.pack, stem.replace("_", " ").replace("-", " "), *passage.headings)))
 
     def fact(kind: Literal["field", "sentence", "span"], text: str, value: str, **more: object) -> Fact:
         words = [places[word] for word in dict.fromkeys(tokens(text)) if word in places]

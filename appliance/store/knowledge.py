@@ -265,8 +265,7 @@ class Knowledge:
         ):
             passage = _passage(json.loads(content))
             places[row] = len(located)
-            title = passage.headings[0] if passage.file.endswith((".md", ".html", ".htm")) and passage.headings else ""
-            located.append(Located(pack, passage, title))
+            located.append(Located(pack, passage))
             vectors.append(np.frombuffer(vector, np.float32))
         told = list(faults)
         counted: dict[str, int] = {}

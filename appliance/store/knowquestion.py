@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from appliance.store.knowenglish import DAYS
@@ -31,7 +31,7 @@ _UNITS = {
     "speed": r"\d ?(?:km/h|kmh|mph|m/s|rpm|knots)",
     "temperature": r"\d ?(?:°|degrees|celsius|fahrenheit)",
     "current": r"\d ?(?:a|amps?|amperes?|v|volts?|w|kw|watts?|ah|kwh)\b",
-    "energy": r"\d ?(?:kcal|calories|kj)\b",
+    "energy": r"\d ?(?:kcal|(?:kilo)?calories|kj)\b",
     "number": r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice)\b",
     "place": r"\b(?:in|at|on|behind|under|beneath|next to|beside|near|inside|outside|above|below|left|right|between|by|"
     r"against|into|from|front|opposite|downstairs|upstairs|street|road|lane)\b",
@@ -153,8 +153,22 @@ def understand(text: str, lexicon: Lexicon, now: datetime) -> Question:
         re.match(r"how (?:do|can|should|must) (?:i|we|you)\b|how to\b", words)
         or re.search(r"\b(?:the|all|what) steps\b|\bprocedure for\b", words)
     )
-    terms = [term for term in lexicon.terms(asked if not step else rest) if term.word not in ("step", "steps")]
-    return Question(text, tuple(dict.fromkeys(terms)), kinds, yes_no, step, steps)
+    terms = [term for term in lexicon.terms(rest if step else asked) if term.word not in ("step", "steps")]
+    return Question(text, tuple(dict.fromkeys(_weighed(terms, asked, lexicon))), kinds, yes_no, step, steps)
+
+
+def _weighed(terms: list[Term], words: str, lexicon: Lexicon) -> list[Term]:
+    """ "I lost my scarf, how long is lost property kept": what is said before the question weighs little, where the
+    question says enough."""
+    last = [match.start() for match in _WH.finditer(words)][-1:]
+    if not last or len(words[: last[0]].split()) < 3:
+        return terms
+    told = {term.word for term in lexicon.terms(words[: last[0]])}
+    asked = lexicon.terms(words[last[0] :])
+    if not any(not term.light for term in asked):
+        return terms
+    told -= {term.word for term in asked}
+    return [replace(term, light=term.light or term.word in told) for term in terms]
 
 
 def _asked_step(words: str) -> tuple[int, str]:
@@ -180,8 +194,8 @@ def _kinds(words: str) -> tuple[frozenset[Kind], str]:
             only = first in ("long", "far", "often", "late", "early", "soon", "many", "old", "quickly", "fast", "big")
             asked = words.replace(how[0], f"how {second}", 1) if only else words
             kinds = set(_HOW[first])
-            if first == "many" and second in ("calories", "amps", "amp", "hours", "kilometres", "kilos", "days"):
-                kinds = {"number", "energy"}
+            if first == "many" and (unit := _unit(words[how.start() :])):
+                return frozenset(unit[0]), words.replace(f"how many {unit[1]}", " ", 1)
             if first == "long" and re.match(r"how long (?:is|are) the (?:car|vehicle)", words):
                 asked = words.replace("how long", "length", 1)
             if first == "fast":
@@ -189,6 +203,8 @@ def _kinds(words: str) -> tuple[frozenset[Kind], str]:
             if first == "big":
                 asked = words
             return frozenset(kinds), asked
+    if re.search(r"\bwhat\b.* pay\b", words):
+        return frozenset(("price",)), words
     if re.search(r"\bwhere\b", words):
         return frozenset(("place",)), words
     if re.search(r"\bwho(?:m|se)?\b", words):
@@ -210,6 +226,21 @@ def _kinds(words: str) -> tuple[frozenset[Kind], str]:
     return frozenset(), words
 
 
+def _unit(words: str) -> tuple[set[Kind], str] | None:
+    """The kinds of a unit that is counted ("how many litres"), and its words."""
+    match = re.match(r"how many ((?:newton |square |kilo)?\w+)", words)
+    if match is None:
+        return None
+    kinds = {
+        kind
+        for kind in _QUANTITIES | {"price", "torque", "temperature", "speed"}
+        if KINDS[kind].search(f"2 {match[1]}")
+    }
+    if kinds & {"duration", "length"}:
+        kinds.add("interval")
+    return (kinds, match[1]) if kinds else None
+
+
 def _how_much(words: str, second: str) -> tuple[frozenset[Kind], str]:
     if second in ("is", "are", "does", "do", "for", "s", "the", "a", "would", "will", "was", "extra", "it", ""):
         if re.search(r"\bweigh\b|\bweighs\b", words):
@@ -221,7 +252,7 @@ def _how_much(words: str, second: str) -> tuple[frozenset[Kind], str]:
         return _QUANTITIES | {"price"}, words
     if second in ("deposit", "money"):
         return frozenset(("price",)), words
-    return _QUANTITIES | {"number"}, words
+    return _QUANTITIES, words
 
 
 def is_question(text: str) -> bool:

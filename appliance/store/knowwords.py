@@ -119,7 +119,8 @@ class Lexicon:
                 length, found = 1, self._phrases.get((stems[index],), set())
             word = " ".join(words[index : index + length])
             if length > 1:
-                yield Term(word, frozenset(found), parts=frozenset(stems[index : index + length]))
+                little = all(part in STOP or part in LIGHT for part in words[index : index + length])
+                yield Term(word, frozenset(found), little, frozenset(stems[index : index + length]))
             elif not stops or word not in STOP:
                 keys = {stems[index], *found, *numeral(word)}
                 yield Term(word, frozenset(keys), word in LIGHT or stems[index] in LIGHT)

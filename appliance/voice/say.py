@@ -13,9 +13,10 @@ from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Speaker:
-    """A voice, and what it needs to read text. `tempo` is the speed of speech, 1 being the voice's own."""
+    """A voice, and what it needs to read text. `tempo` is the speed of speech, 1 being the voice's own; it may be
+    changed, and counts from the next phrase on."""
 
     voice: Voice
     phonemise: Phonemise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Literal
 
@@ -54,7 +54,13 @@ CERTAIN = 2
 """Words on which two recognitions agree that end an answer in mid-speech. It is silent by then: fewer can wait."""
 
 
-def converse(answering: Answering, conversation: Conversation, floor: Floor, judge: Judge) -> Stage:
+def converse(
+    answering: Answering,
+    conversation: Conversation,
+    floor: Floor,
+    judge: Judge,
+    asks: Callable[[], bool] = lambda: False,
+) -> Stage:
     """Passes on what was heard, and adds what is answered.
 
     A Draft opens an answer behind a closed gate: it prepares the first phrase and has no effect. The Transcript opens
@@ -63,11 +69,12 @@ def converse(answering: Answering, conversation: Conversation, floor: Floor, jud
     a turn over it that was a back-channel, a command to stop or the box's own voice dissolves: a NoSpeech stands in
     place of its Transcript. So every Transcript that is passed on is followed by one Answered.
 
-    What the box has to say of itself (Rang) is said as soon as nobody speaks.
+    What the box has to say of itself (Rang) is said as soon as nobody speaks. While it `asks` something, a command to
+    stop that nothing is being said over is an answer to that.
     """
 
     async def stage(events: Events) -> Events:
-        session = _Session(answering, conversation, floor, judge)
+        session = _Session(answering, conversation, floor, judge, asks)
         listening = asyncio.create_task(session.listen(events))
         try:
             while (event := await session.out.get()) is not None:
@@ -82,11 +89,19 @@ def converse(answering: Answering, conversation: Conversation, floor: Floor, jud
 
 
 class _Session:
-    def __init__(self, answering: Answering, conversation: Conversation, floor: Floor, judge: Judge) -> None:
+    def __init__(
+        self,
+        answering: Answering,
+        conversation: Conversation,
+        floor: Floor,
+        judge: Judge,
+        asks: Callable[[], bool],
+    ) -> None:
         self._answering = answering
         self._conversation = conversation
         self._floor = floor
         self._judge = judge
+        self._asks = asks
         self._answer: Answer | None = None
         self._task: asyncio.Task[None] | None = None
         """What is being said or prepared: the answer, or the cue of a failure."""
@@ -205,7 +220,8 @@ class _Session:
             said = [*(word for until, word in self._said if until > began - LATELY), *self._spoken.ahead(AHEAD)]
             asked = self._spoken.phrase.rstrip(" \"'”’)").endswith("?")
             over = Over(said, self._floor.doubted(began), asked)
-        return self._judge(text, over)
+        verdict = self._judge(text, over)
+        return "words" if verdict == "stop" and not self._saying and self._asks() else verdict
 
     @property
     def _saying(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from appliance.events import Did, Event, Token, Transcript, Understood
-from appliance.skills.dialogue import OWN, Dialogue, Plan
+from appliance.skills.dialogue import BROKEN, OWN, Dialogue, Plan
 from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within
 from appliance.voice.turn import Answer
@@ -49,7 +49,7 @@ async def carry_out(
         answer.acted |= deed.ok
         yield Did(at, turn, deed.what, deed.ok, deed.detail)
     yield mark(at, turn, "understand", "done")
-    if outcome.says:
-        yield Token(at, turn, outcome.says, by="skill")
+    says = outcome.says or ("Done." if any(deed.ok for deed in outcome.deeds) else BROKEN)
+    yield Token(at, turn, says, by="skill")
     await answer.confirmed.wait()
     dialogue.commit(outcome)

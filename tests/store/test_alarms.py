@@ -63,7 +63,7 @@ def at(text: str, zone: ZoneInfo = BERLIN) -> datetime:
 def goes(world: World, alarms: Alarms[Alarm], text: str) -> None:
     """To that time, with somebody looking now and then."""
     while world.wall < at(text, world.zone).timestamp():
-        world.passes(min(300.0, at(text, world.zone).timestamp() - world.wall))
+        world.passes(min(3600.0, at(text, world.zone).timestamp() - world.wall))
         alarms.look()
 
 
@@ -202,6 +202,34 @@ def test_what_rang_when_the_power_went_rings_again(world):
     assert rung(alarms) == ["pasta"]
     world.restarts(20)
     assert rung(world.open()) == ["pasta"]
+
+
+def test_what_rang_when_the_process_was_killed_rings_again(world):
+    alarms = world.open()
+    alarms.add("timer", name="pasta", seconds=60)
+    world.passes(60)
+    assert rung(alarms) == ["pasta"]
+    world.passes(20)
+    alarms = world.open()
+    alarms.rewind()
+    assert rung(alarms) == ["pasta"]
+
+
+def test_another_process_sets_timers_too(world):
+    daemon = world.open()
+    daemon.add("timer", name="pasta", seconds=60)
+    daemon.look()
+    world.passes(60)
+    assert rung(daemon) == ["pasta"]
+    other = world.open()
+    assert daemon.ringing == other.ringing, "to open them ends nothing"
+    other.add("timer", name="tea", seconds=30)
+    world.passes(30)
+    assert daemon.stirs
+    assert rung(daemon) == ["tea"]
+    assert other.dismiss() == 2
+    assert not daemon.ringing
+    assert not daemon.all()
 
 
 def test_several_due_at_once_are_several(world):
@@ -486,6 +514,7 @@ class Days(RuleBasedStateMachine):
         if reboot:
             self.world.restarts()
         self.alarms = self.world.open()
+        self.alarms.rewind()
         self.look(away=True)
 
     @precondition(lambda self: self.wanted)

@@ -44,6 +44,8 @@ LEAD = phrases(
     "can you|could you|would you|will you|i want you to|i would like you to|i need you to|i want to|i would like to"
     "|let us|go ahead and|you can|i need|can i|could i"
 )
+ASKING = listed("who what when where why which how whose")
+"""Words that are never another of them: who it is about, and how much, is not what a recogniser mistakes."""
 CORRECTING = listed("no sorry actually wait rather nope")
 CORRECTIONS = phrases(
     "no|nope|sorry|actually|wait|i meant|i mean|i said|make it|make that|change it to|change that to|not that"
@@ -84,6 +86,8 @@ CLOSE = 0.3
 """Cost up to which no better way is looked for: every word that says something is explained."""
 ANY_WORD = 0.01
 """What a word of such a value costs: what has a template of its own is understood by that."""
+FREE = 0.6
+"""What a word costs at least that is missing where a value may be any words: "call my wife" is not "call it my wife"."""
 LONGEST_TEXT = 40
 """Words of a value that is any text."""
 LIMIT = 60
@@ -371,7 +375,7 @@ def _uncorrected(said: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
 
 def _values(intent: _Intent, names: Sequence[str], said: tuple[str, ...], now: datetime) -> Iterator[tuple[str, Slot]]:
     """A bare value: "large", "the large one", "make it twelve ounce please"."""
-    table = _Table(intent.lists, said, now, exact=False)
+    table = _Table(intent.lists, said, now, exact=False, bare=True)
     best: tuple[float, str, Slot] | None = None
     for name in names:
         for start in range(len(said)):
@@ -399,9 +403,16 @@ class _Table:
     """Where values of lists are in the words."""
 
     def __init__(
-        self, lists: Mapping[str, Choices | Typed], said: tuple[str, ...], now: datetime, *, exact: bool
+        self,
+        lists: Mapping[str, Choices | Typed],
+        said: tuple[str, ...],
+        now: datetime,
+        *,
+        exact: bool,
+        bare: bool = False,
     ) -> None:
-        self._lists, self._said, self._now, self._exact = lists, said, now, exact
+        """`bare`: the words are an answer, in which "twelve" may be minutes."""
+        self._lists, self._said, self._now, self._exact, self._bare = lists, said, now, exact, bare
         self._known: dict[tuple[str, int], list[tuple[Json, int, float, str]]] = {}
 
     def values(self, name: str, start: int) -> list[tuple[Json, int, float, str]]:
@@ -423,6 +434,9 @@ class _Table:
                 yield text, end, ANY_WORD * (end - start), text
             return
         found = READERS[known.kind](said, start, self._now)
+        if found is None and self._bare and known.kind == "duration":
+            count = READERS["number"](said, start, self._now)
+            found = (60 * count[0], count[1]) if count and isinstance(count[0], int | float) else None
         if found is None:
             return
         value, end = found
@@ -490,6 +504,10 @@ class _Search:
     ) -> None:
         self._graph, self._said, self._rare, self._exact = intent.graph, said, rare, exact
         self._lists = intent.lists
+        self._free = any(
+            isinstance(known := intent.lists.get(name), Typed) and known.kind == "text"
+            for name in intent.slots.values()
+        )
         self._table = _Table(intent.lists, said, now, exact=exact)
         self._unsaid = _unexplained(said, skip)
         self._most = most
@@ -535,9 +553,10 @@ class _Search:
         """Words that were left out, or are others that sound like them."""
         for word, to in here.words:
             weight = self._weight(word)
-            if not self._exact and said and said != word:
+            if not self._exact and said and said != word and not (word in ASKING and said in ASKING):
                 yield from self._alike(word, weight, place, to)
-            yield UNSAID * weight, place, to, 0.0, ("", None, word, 0.0, 0.0)
+            least = FREE if self._free and weight > 0.1 else 0.0
+            yield max(least, UNSAID * weight), place, to, 0.0, ("", None, word, 0.0, 0.0)
 
     def _alike(self, word: str, weight: float, place: int, to: int) -> Iterator[_Step]:
         for length in (1, 2):
