@@ -175,6 +175,13 @@ async def test_seven_stays_seven_over_the_end_of_summer_time(tmp_path):
     assert box.alarms.all()[0].due == datetime(2026, 10, 25, 7, 0, tzinfo=BERLIN)
 
 
+async def test_seven_stays_seven_for_who_knows_no_summer_time(tmp_path):
+    box = SpokenTo(tmp_path, datetime(2026, 3, 28, 12, 0, tzinfo=BERLIN))
+    reply = await box.call("alarms", "SetAlarm", when="2026-03-29T07:00:00+01:00")
+    assert reply.say == "Alarm set for tomorrow at 7:00 AM."
+    assert box.alarms.all()[0].due == datetime(2026, 3, 29, 7, 0, tzinfo=BERLIN)
+
+
 # --- telling -----------------------------------------------------------------------------------------------------
 
 
