@@ -507,7 +507,8 @@ def _embed(engines: Engines, texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def now() -> datetime:
-    return datetime.now().astimezone()
+    """In the box's zone, with its rules for summer time: seven tomorrow may have another offset than now."""
+    return datetime.now(here())
 
 
 def endpoint_rules(config: Config) -> EndpointRules:
