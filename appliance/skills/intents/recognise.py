@@ -11,8 +11,8 @@ from __future__ import annotations
 import heapq
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from itertools import pairwise
@@ -71,7 +71,7 @@ FAR = 0.32
 """Distance of sounds from which words are not alike."""
 SOUND = 2.0
 """What a distance of 1 would cost, for a word of weight 1."""
-EFFORTS = ((0.1, True, 24), (0.8, True, 12), (3.2, False, 6))
+EFFORTS = ((0.1, True, 24), (0.8, True, 12), (2.0, False, 6))
 """How far is searched, one after the other until something is found: the cost up to which a way is gone on, whether
 words must be the same, and in how many intents, the nearest first."""
 GOOD = 0.8
@@ -82,12 +82,14 @@ SURE = 0.5
 """Weight of words that must be there as they are: what only sounds like a command all along is none."""
 NEAR = 0.6
 """How much of an intent's words must be in a text, in telling words, for it to be near."""
+WORTH = 0.3
+"""Score that a way must be able to reach to be looked for."""
 CLOSE = 0.3
 """Cost up to which no better way is looked for: every word that says something is explained."""
 ANY_WORD = 0.01
 """What a word of such a value costs: what has a template of its own is understood by that."""
 FREE = 0.6
-"""What a word costs at least that is missing where a value may be any words: "call my wife" is not "call it my wife"."""
+"""What a word costs at least that is missing where a value may be any words: "call my wife" is not "call it Mary"."""
 LONGEST_TEXT = 40
 """Words of a value that is any text."""
 LIMIT = 60
@@ -111,6 +113,16 @@ class _Intent:
 
 
 @dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An intent that may be meant: what its way must cost at `least`, and what its score can be at `best`."""
+
+    number: int
+    score: float
+    least: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Found:
     cost: float
     weight: float
@@ -118,6 +130,8 @@ class _Found:
     """The part of the weight whose words are the very words of the template."""
     slots: Mapping[str, Slot]
     text: str
+    free: bool
+    """Whether a value may be any words: then the others must fit."""
 
 
 class Intents:
@@ -145,6 +159,15 @@ class Intents:
                 for name in intent.slots.values()
             )
         ]
+        self._open = {
+            number
+            for number, intent in enumerate(self._intents)
+            if any(
+                isinstance(known := intent.lists.get(name), Typed) and known.kind != "number"
+                for name in intent.slots.values()
+            )
+        }
+        """Intents in which there is a place for words that are in no list."""
         self._near = lru_cache(4096)(self._nearest)
 
     @classmethod
@@ -215,7 +238,7 @@ class Intents:
     def _nearest_skill(self, text: str) -> str:
         said = words(text)
         ranked = self._ranked(said) if len(said) <= LIMIT else []
-        return self._intents[ranked[0][0]].skill if ranked and ranked[0][1] > NEAR else ""
+        return self._intents[ranked[0].number].skill if ranked and ranked[0].score > NEAR else ""
 
     # --- understanding -----------------------------------------------------------------------------------------------
 
@@ -246,17 +269,19 @@ class Intents:
 
     def _commands(self, said: tuple[str, ...], now: datetime) -> list[Reading]:
         single = self._single(said, now)
-        if single and single[0].score >= 0.9:
+        if single and single[0].score >= 0.9 and not _swallows(single[0]):
             return single
         both = self._several(said, now)
-        return [*single, both] if both else single
+        if both is None:
+            return single
+        return [both, *(replace(one, score=0.9 * one.score) if _swallows(one) else one for one in single)]
 
     def _single(self, said: tuple[str, ...], now: datetime) -> list[Reading]:
         found, least = [], math.inf
-        candidates = [number for number, _ in self._ranked(said)]
+        candidates = self._ranked(said)
         for most, exact, many in EFFORTS:
-            for number in candidates[:many]:
-                intent = self._intents[number]
+            for candidate in [one for one in candidates if one.least <= most][:many]:
+                intent = self._intents[candidate.number]
                 way = _Search(intent, said, now, self._skip[intent.skill], self._rare, most, exact=exact).best()
                 if way is not None:
                     match = Match(intent.skill, intent.name, way.slots, _score(way), way.text)
@@ -264,6 +289,7 @@ class Intents:
                     least = min(least, way.cost)
             if least <= CLOSE:
                 break
+            candidates = [one for one in candidates if one.best >= WORTH]
         best: dict[tuple[str, str], Reading] = {}
         for reading in found:
             key = (reading.matches[0].skill, reading.matches[0].intent)
@@ -289,26 +315,41 @@ class Intents:
                 return Reading((*left[0].matches, *right.matches), score, f"{left[0].text} and {right.text}")
         return None
 
-    def _ranked(self, said: tuple[str, ...]) -> list[tuple[int, float]]:
+    def _ranked(self, said: tuple[str, ...]) -> list[_Candidate]:
         """Intents by how much of the words is in them, each word as it is or by one that sounds like it."""
         scores: defaultdict[int, float] = defaultdict(float)
-        for word in dict.fromkeys(said):
-            weight = 0.05 if word in FUNCTION or word in FILLERS else 1.0
-            gains = dict.fromkeys(self._index.get(word, ()), weight * self._rare.get(word, 1.0))
-            if weight == 1.0:
-                self._add_near(gains, word, weight)
+        explained: defaultdict[int, set[int]] = defaultdict(set)
+
+        def count(gains: Mapping[int, float], *places: int) -> None:
             for number, gain in gains.items():
                 scores[number] += gain
-        if any(READERS["number"](said, place, _ANY_TIME) for place in range(len(said))):
-            for number in self._numeric:
-                scores[number] += NUMERIC
-        for first, second in pairwise(said):
+                explained[number].update(places)
+
+        for place, word in enumerate(said):
+            telling = word not in FUNCTION and word not in FILLERS
+            weight = 1.0 if telling else 0.05
+            gains = dict.fromkeys(self._index.get(word, ()), weight * self._rare.get(word, 1.0))
+            if telling:
+                self._add_near(gains, word, weight)
+            count(gains if word not in said[:place] else dict.fromkeys(gains, 0.0), place)
+        numbers = [place for place in range(len(said)) if READERS["number"](said, place, _ANY_TIME)]
+        if numbers:
+            count(dict.fromkeys(self._numeric, NUMERIC), *numbers)
+        for place, (first, second) in enumerate(pairwise(said)):
             if first not in self._index or second not in self._index:
                 gains = {}
                 self._add_near(gains, first + second, 0.8)
-                for number, gain in gains.items():
-                    scores[number] += gain
-        return sorted(scores.items(), key=lambda item: -item[1])
+                count(gains, place, place + 1)
+        found = (self._candidate(number, score, said, explained[number]) for number, score in scores.items())
+        return sorted(found, key=lambda one: -one.score)
+
+    def _candidate(self, number: int, score: float, said: tuple[str, ...], explained: set[int]) -> _Candidate:
+        if number in self._open:
+            return _Candidate(number, score, 0.0, 1.0)
+        intent = self._intents[number]
+        costs = _unexplained(said, self._skip[intent.skill])
+        least = sum(cost for place, cost in enumerate(costs) if place not in explained and cost >= UNSAID)
+        return _Candidate(number, score, least, _squash(least, 1 + 1.3 * len(explained)))
 
     def _add_near(self, gains: dict[int, float], word: str, weight: float) -> None:
         for near, likeness in self._near(word):
@@ -350,6 +391,12 @@ class Intents:
                 yield Reading((match,), slot.score, " ".join(said))
             elif corrected:
                 yield _own("Correct", {name: slot}, slot.score * 0.98, " ".join(said))
+
+
+def _swallows(reading: Reading) -> bool:
+    """Whether a value that may be any words holds what may be a second command."""
+    values = (slot.value for match in reading.matches for slot in match.slots.values())
+    return any(isinstance(value, str) and {"and", "then"} & set(value.split()) for value in values)
 
 
 def _own(name: str, slots: Mapping[str, Slot], score: float, text: str) -> Reading:
@@ -504,10 +551,11 @@ class _Search:
     ) -> None:
         self._graph, self._said, self._rare, self._exact = intent.graph, said, rare, exact
         self._lists = intent.lists
-        self._free = any(
-            isinstance(known := intent.lists.get(name), Typed) and known.kind == "text"
-            for name in intent.slots.values()
-        )
+        self._free_slots = {
+            slot
+            for slot, name in intent.slots.items()
+            if isinstance(known := intent.lists.get(name), Typed) and known.kind == "text"
+        }
         self._table = _Table(intent.lists, said, now, exact=exact)
         self._unsaid = _unexplained(said, skip)
         self._most = most
@@ -525,7 +573,7 @@ class _Search:
             done.add((place, node))
             here = graph.place(node)
             if place == len(said) and here.end is not None:
-                return _found(cost, weight, trail, here.end)
+                return _found(cost, weight, trail, here.end, self._free_slots)
             for extra, there, to, gain, note in self._steps(place, node, here):
                 if cost + extra <= self._most and (there, to) not in done:
                     ties += 1
@@ -555,8 +603,9 @@ class _Search:
             weight = self._weight(word)
             if not self._exact and said and said != word and not (word in ASKING and said in ASKING):
                 yield from self._alike(word, weight, place, to)
-            least = FREE if self._free and weight > 0.1 else 0.0
-            yield max(least, UNSAID * weight), place, to, 0.0, ("", None, word, 0.0, 0.0)
+            least = FREE if self._free_slots and weight > 0.1 else 0.0
+            lacks = weight if weight >= 0.4 else UNSAID * weight
+            yield max(least, lacks), place, to, 0.0, ("", None, word, 0.0, 0.0)
 
     def _alike(self, word: str, weight: float, place: int, to: int) -> Iterator[_Step]:
         for length in (1, 2):
@@ -589,7 +638,7 @@ def _unexplained(said: tuple[str, ...], skip: set[str]) -> list[float]:
     return costs
 
 
-def _found(cost: float, weight: float, trail: object, fixed: Mapping[str, Json]) -> _Found:
+def _found(cost: float, weight: float, trail: object, fixed: Mapping[str, Json], free: Collection[str]) -> _Found:
     notes: list[Any] = []
     rest: Any = trail
     while rest:
@@ -601,12 +650,13 @@ def _found(cost: float, weight: float, trail: object, fixed: Mapping[str, Json])
             slots[slot] = Slot(value, text, max(0.0, min(1.0, likeness)))
     said = " ".join(text for _, _, text, likeness, _ in reversed(notes) if likeness > 0)
     sure = sum(gain for _, _, _, likeness, gain in notes if likeness >= 0.995)
-    return _Found(cost, weight, sure, slots, said)
+    return _Found(cost, weight, sure, slots, said, any(slot in free for slot, *_ in notes))
 
 
 def _score(way: _Found) -> float:
     score = _squash(way.cost, way.weight)
-    return score if way.sure >= SURE else min(score, 0.45)
+    doubtful = way.sure < SURE or (way.free and way.cost > CLOSE)
+    return min(score, 0.45) if doubtful else score
 
 
 def _squash(cost: float, weight: float) -> float:
