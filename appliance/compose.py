@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from appliance.config import Audio, Config, config_home, state_home
+from appliance.config import Audio, Config, cache_home, config_home, state_home
 from appliance.controls import Controls
 from appliance.events import Event, Phrase, Transcript, Woken
 from appliance.runtime import asr
@@ -42,6 +42,7 @@ from appliance.skills.signature import Keys
 from appliance.skills.skill import Alarm, Services
 from appliance.store.alarms import Alarms
 from appliance.store.cells import Cells
+from appliance.store.knowledge import Knowledge
 from appliance.stream import Events, Stage, line
 from appliance.sync.mqtt import Broker
 from appliance.sync.network import Network
@@ -57,6 +58,7 @@ from appliance.voice.hear import HearRules, hear
 from appliance.voice.honest import honest
 from appliance.voice.mouth import mouth
 from appliance.voice.phrase import ForTheEar, phrase
+from appliance.voice.recall import Recall
 from appliance.voice.ring import CAPACITY, ring
 from appliance.voice.say import Speaker, say
 from appliance.voice.session import converse
@@ -385,6 +387,7 @@ def writing(
 def knowing(engines: Engines, worker: Worker, answer: Answer, able: Abilities) -> Iterator[Stage]:
     """The stages that take what the language model is not asked."""
     yield understand(able.dialogue, answer, engines.config.deadlines.think)
+    yield able.recall.stage(answer)
     if able.toolbox:
         yield tools(able.toolbox, able.dialogue, engines.form_writer, worker, answer)
 
@@ -405,10 +408,12 @@ def ringing(able: Abilities, sound: Sound, speech: Player, judge: Judge) -> Stag
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """Skills, the dialogue about them, and what rings (`rings`: in this process)."""
+    """Skills, the dialogue about them, documents, and what rings (`rings`: in this process)."""
 
     library: Library
     dialogue: Dialogue
+    knowledge: Knowledge
+    recall: Recall
     alarms: Alarms[Alarm]
     toolbox: Toolbox | None
     rings: bool = False
@@ -422,8 +427,9 @@ class Abilities:
         return self.dialogue.expecting is not None
 
     def poll(self) -> None:
-        """Looks whether skills came, went or changed; to be called often."""
+        """Looks whether skills or documents came, went or changed; to be called often, aside. Raises StorageFault."""
         self.library.poll()
+        self.knowledge.refresh()
 
 
 @dataclass(frozen=True, slots=True)
@@ -485,7 +491,24 @@ def abilities(
         rules = DialogueRules(accept=settings.skills.accept, ask=settings.skills.ask, locale=settings.skills.locale)
         dialogue = Dialogue(lambda: library.skills, lambda: library.intents, rules, now=now)
         toolbox = Toolbox(lambda: library.skills, partial(_embed, engines)) if settings.skills.tools else None
-        yield Abilities(library, dialogue, alarms, toolbox, rings)
+        folder = state or cache_home()
+        knowledge = stack.enter_context(
+            closing(
+                Knowledge(
+                    settings.knowledge.folders,
+                    folder / "knowledge.db",
+                    partial(_embed, engines),
+                    largest_mb=settings.knowledge.largest_mb,
+                    model=settings.models.embedding,
+                )
+            )
+        )
+        knowledge.refresh()
+        for fault in knowledge.faults:
+            log("document", level=logging.WARNING, message=fault.message, fix=fault.fix)
+        worker = stack.enter_context(closing(Worker("recall")))
+        recall = Recall(knowledge, worker, now, settings.deadlines.think)
+        yield Abilities(library, dialogue, knowledge, recall, alarms, toolbox, rings)
 
 
 def turned(engines: Engines, mixer: Mixer | None, controls: Controls | None) -> Iterator[tuple[str, Knob]]:

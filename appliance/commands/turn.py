@@ -92,9 +92,17 @@ async def _serve(engines: Engines) -> None:
 
 async def _look(able: Abilities) -> None:
     """Skills and documents may come, go and change while the box runs."""
+    import logging
+
+    from appliance.errors import StorageFault
+    from appliance.telemetry import log
+
     while True:
         await asyncio.sleep(2.0)
-        await asyncio.to_thread(able.poll)
+        try:
+            await asyncio.to_thread(able.poll)
+        except StorageFault as fault:
+            log("skills and documents", level=logging.ERROR, message=fault.message, fix=fault.fix)
 
 
 async def converse(

@@ -328,13 +328,13 @@ def run(parts: Sequence[str], folder: Path, limit: int, asr: str) -> dict[str, A
         engines = Engines(quiet, open_shelf(settings))
         engines.warm()
         if "orders" in parts:
-            with abilities(engines, config=ordering, state=scratch) as able:
+            with abilities(engines, Conversation(), config=ordering, state=scratch) as able:
                 results["orders"] = measure_orders(engines, able, folder, limit)
         if "talk" in parts:
-            with abilities(engines, config=plain, state=scratch) as able:
+            with abilities(engines, Conversation(), config=plain, state=scratch) as able:
                 results["talk"] = measure_talk(engines, able, limit)
         if "time" in parts:
-            with abilities(engines, config=plain, state=scratch) as able:
+            with abilities(engines, Conversation(), config=plain, state=scratch) as able:
                 results["time"] = measure_time(engines, able, max(1, min(limit, 5)))
     return results
 
