@@ -20,12 +20,15 @@ EXIT_CODES = {
     5: "the sound card is missing or failed",
     6: "the disk is full, read-only or failing",
     7: "a stage did not finish in time",
+    8: "a skill cannot be loaded, built or installed",
+    9: "a document cannot be read",
+    10: "the network did not answer",
     130: "stopped with Ctrl-C",
 }
 
 
 def parser() -> argparse.ArgumentParser:
-    from appliance.commands import bench, controls, demo, doctor, models, speech, turn
+    from appliance.commands import bench, controls, demo, doctor, knowledge, models, skill, speech, turn
 
     everywhere = argparse.ArgumentParser(add_help=False)
     everywhere.add_argument(
@@ -42,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         parents=[everywhere],
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for group in (turn, controls, speech, models, doctor, bench, demo):
+    for group in (turn, controls, speech, skill, knowledge, models, doctor, bench, demo):
         group.add(commands, everywhere)
     return top
 

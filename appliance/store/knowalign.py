@@ -35,6 +35,7 @@ _KIND_WORDS: Mapping[Kind, str] = {
     "speed": "speed",
     "temperature": "temperature",
     "time": "open closing time",
+    "volume": "fluid liquid",
 }
 
 
@@ -163,6 +164,8 @@ class Aligner:
             asked_entity |= want.term.among(fact.entity)
         coverage = covered / total if total else 0.0
         unasked, opposed = self._unasked(wanted, fact)
+        if not missing and question.kinds == {"number"} and fact.field is None:
+            missing = "" if self._counts(question, fact) else "how many"
         if not missing and not right:
             missing = " or ".join(sorted(question.kinds))
         if not missing and not specific:
@@ -184,18 +187,26 @@ class Aligner:
             + 0.12 * (asked_entity and not unasked)
             + 0.1 * bool(question.kinds and right)
         )
-        plain = fact.kind == "field" and not asked_attribute and not question.kinds and holds(fact.value, AMOUNTS)
-        score -= 0.04 * outside + 0.05 * plain + 0.002 * len(body.facts[number].text.split())
+        plain = (
+            fact.kind == "field"
+            and not asked_attribute
+            and not question.kinds
+            and holds(fact.value, AMOUNTS - {"number"})
+        )
+        score -= 0.04 * outside + 0.15 * plain + 0.002 * len(body.facts[number].text.split())
         return Alignment(number, score, coverage, weakest, missing, (), outside)
 
     def _is_asked(self, question: Question, fact: Fact, attribute: bool, entity: bool, only: bool) -> bool:
         """A field answers when its attribute is named, or its value is of the kind that is wanted; of a row, when
         just its being there is asked for, or nothing but what it is about ("which brake fluid?")."""
         if not fact.entity:
-            terms = [term for term in self._body.lexicon.terms(fact.field.attribute if fact.field else "")]
+            terms = self._body.lexicon.terms(fact.field.attribute if fact.field else "")
             named = sum(any(term.among(want.keys | want.parts) for want in question.terms) for term in terms)
             return bool(question.kinds) or 2 * named > len(terms)
-        return attribute or bool(question.kinds) or (entity and question.yes_no) or (only and entity)
+        if attribute or question.kinds or (entity and question.yes_no) or (only and entity):
+            return True
+        value = self._body.lexicon.keys(fact.value)
+        return all(want.among(value | self._body.generic) for want in question.heavy)
 
     def _cover(self, want: _Wanted, fact: Fact) -> tuple[float, str]:
         keys = want.term.keys
@@ -231,6 +242,14 @@ class Aligner:
             if best:
                 return min(0.8, best), "near"
         return 0.0, ""
+
+    def _counts(self, question: Question, fact: Fact) -> bool:
+        """Whether a number stands close to what is to be counted, which is what the question names first."""
+        first = next((term for term in question.terms if not term.light), question.terms[0])
+        terms = self._body.lexicon.terms(fact.value, stops=False)
+        numbers = [place for place, term in enumerate(terms) if any(key[0] == "#" for key in term.keys)]
+        named = [place for place, term in enumerate(terms) if first.among(term.keys | term.parts)]
+        return any(abs(one - other) <= 3 for one in numbers for other in named)
 
     def _in_range(self, keys: frozenset[str], fact: Fact) -> float:
         """ "8 people" is in "6 or more people", 2 persons in "up to 3 persons"."""

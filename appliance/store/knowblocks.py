@@ -125,7 +125,7 @@ def _plain(token: Token) -> str:
 
 # --- HTML --------------------------------------------------------------------------------------------------------
 
-_HIDDEN = {"script", "style", "template", "noscript", "svg", "head"}
+_HIDDEN = {"script", "style", "template", "noscript", "svg", "head", "title"}
 _BLOCKS = {"p", "div", "li", "dt", "dd", "section", "article", "blockquote", "pre", "td", "th", "caption", "figcaption"}
 _BLOCKS |= {"tr", "table", "ul", "ol", "dl", "body", "main", "header", "footer", "nav", "address"}
 

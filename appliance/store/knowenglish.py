@@ -31,9 +31,9 @@ STOP = _words(
 LIGHT = _words(
     """
     fit fits reach wait arrive start begin find found lie lies see look mean carry stand belong happen require requires
-    required recommend amount date day days name type sort kind number minimum maximum limit min max least most top
-    currently normally usually able want try contain have handle manage help ask check know long
-    people person somebody anyone guest guests customer
+    required recommend amount date name kept held went gone drawn type sort kind number minimum
+    maximum limit min max least most top currently normally usually able want try contain have handle help ask
+    check know long people person somebody anyone guest guests customer
     allow bring company exist exists give guys happen hold keep leave made make offer order pay place possible put
     receive run serve set shop site store turn use using work works you
     """
@@ -109,7 +109,7 @@ bicycle, bike
 bus, coach
 meaning, mean, means, stand for
 specification, spec, grade
-stock, in stock, available, availability
+stock, in stock, left in stock, available, availability
 amp, amps, ampere, amperes
 repair, fix, mend
 name, called

@@ -101,7 +101,7 @@ _ASIDE = re.compile(
     r"\b(?:can|could|would|will) you (?:please )?(?:tell|say|explain|show|give)(?: to)? (?:me|us)\b|\bplease\b|"
     r"\btell me\b|"
     r"\bdo you know\b|\bi(?:'d| would) like to know\b|\bi want to know\b|\bany idea\b|\bby the way\b|\bexcuse me\b|"
-    r"\b(?:uh|um|er|hey|hello|hi|okay|ok|so|well|and)\b"
+    r"\b(?:uh|um|er|thanks|thank you|hey|hello|hi|okay|ok|so|well|and)\b"
 )
 _AUXILIARY = re.compile(
     r"^(?:do|does|did|is|are|was|were|can|could|may|might|must|should|shall|will|would|have|has|am|isn't|aren't|don't|"
@@ -154,7 +154,10 @@ def understand(text: str, lexicon: Lexicon, now: datetime) -> Question:
         or re.search(r"\b(?:the|all|what) steps\b|\bprocedure for\b", words)
     )
     terms = [term for term in lexicon.terms(rest if step else asked) if term.word not in ("step", "steps")]
-    return Question(text, tuple(dict.fromkeys(_weighed(terms, asked, lexicon))), kinds, yes_no, step, steps)
+    terms = list(dict.fromkeys(_weighed(terms, asked, lexicon)))
+    if not step and all(term.light for term in terms):
+        terms = [replace(term, light=False) for term in terms]
+    return Question(text, tuple(terms), kinds, yes_no, step, steps)
 
 
 def _weighed(terms: list[Term], words: str, lexicon: Lexicon) -> list[Term]:
@@ -165,7 +168,7 @@ def _weighed(terms: list[Term], words: str, lexicon: Lexicon) -> list[Term]:
         return terms
     told = {term.word for term in lexicon.terms(words[: last[0]])}
     asked = lexicon.terms(words[last[0] :])
-    if not any(not term.light for term in asked):
+    if sum(not term.light for term in asked) < 2:
         return terms
     told -= {term.word for term in asked}
     return [replace(term, light=term.light or term.word in told) for term in terms]
@@ -205,6 +208,8 @@ def _kinds(words: str) -> tuple[frozenset[Kind], str]:
             return frozenset(kinds), asked
     if re.search(r"\bwhat\b.* pay\b", words):
         return frozenset(("price",)), words
+    if day := re.search(r"\b(?:what|which|on what|on which) days?\b", words):
+        return frozenset(("date", "time")), words.replace(day[0], "when", 1)
     if re.search(r"\bwhere\b", words):
         return frozenset(("place",)), words
     if re.search(r"\bwho(?:m|se)?\b", words):
@@ -255,6 +260,12 @@ def _how_much(words: str, second: str) -> tuple[frozenset[Kind], str]:
     return _QUANTITIES, words
 
 
+_INSIDE = re.compile(
+    r"(?<!know )\b(?:what|when|where|who|which|why|how)(?: \w+){0,3}? "
+    r"(?:is|are|was|do|does|did|can|may|must|should|will|has|have)(?: \w+)"
+)
+
+
 def is_question(text: str) -> bool:
     """Whether the words ask for something, as far as their form tells."""
     words = " ".join(_ASIDE.sub(" ", _CONTRACTED.sub(r"\1", plain(text))).split())
@@ -264,5 +275,6 @@ def is_question(text: str) -> bool:
         or re.match(
             r"^(?:(?:in|at|on|from|to|for|by|until|of|with) )?(?:what|when|where|who|whom|whose|which|why|how)\b", words
         )
+        or _INSIDE.search(words)
         or re.search(r"\b(?:tell me|do you know|i want to know|i(?:'d| would) like to know)\b", plain(text))
     )

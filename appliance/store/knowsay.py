@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from appliance.store.documents import Field, Passage
 from appliance.store.knowfacts import Fact, Located
+from appliance.store.knowtables import lowered
 
 UNITS = {
     "eur": "euros",
@@ -45,7 +46,7 @@ def sentence(located: Sequence[Located], facts: Sequence[Fact], *, outside: bool
         assert fact.field is not None
         passage = located[fact.of].passage
         name = (passage.entity or fact.field.attribute) if rows else fact.field.attribute
-        parts.append(f"{_lower(name)} {value(fact.field)}")
+        parts.append(f"{lowered(name)} {value(fact.field)}")
     heading = known.passage.headings[-1] if known.passage.headings else ""
     named = (first.field.attribute if known.passage.entity else heading) if rows else known.passage.entity
     if rows and outside and heading and known.passage.entity:
@@ -57,12 +58,10 @@ def _one(passage: Passage, field: Field, *, outside: bool) -> str:
     text, attribute = value(field), field.attribute
     heading = passage.headings[-1] if passage.headings else ""
     if _AMOUNT.match(text) and not _RATE.search(text):
-        name = f"{_lower(attribute)} of the {_lower(passage.entity)}" if passage.entity else _lower(attribute)
+        name = f"{lowered(attribute)} of the {lowered(passage.entity)}" if passage.entity else lowered(attribute)
         verb = "are" if re.search(r"(?:[^s]s|ies)$", attribute) else "is"
-        about = f" ({heading})" if outside and not passage.entity and heading else ""
-        if passage.entity and " " in attribute and "?" in attribute:
-            return _stop(f"{passage.entity}: {text}")
-        return _stop(f"The {name}{about.replace('(', 'under ').replace(')', '')} {verb} {text}")
+        about = f"{heading}: the" if outside and not passage.entity and heading else "The"
+        return _stop(f"{about} {name} {verb} {text}")
     parts = [heading] if outside and heading else []
     if passage.entity:
         parts.append(passage.entity)
@@ -70,7 +69,7 @@ def _one(passage: Passage, field: Field, *, outside: bool) -> str:
             parts.append(attribute)
     else:
         parts.append(attribute)
-    return _stop(f"{', '.join([parts[0], *map(_lower, parts[1:])])}: {text}")
+    return _stop(f"{', '.join([parts[0], *map(lowered, parts[1:])])}: {text}")
 
 
 def _whole(text: str, passage: Passage, *, outside: bool) -> str:
@@ -81,9 +80,3 @@ def _whole(text: str, passage: Passage, *, outside: bool) -> str:
 
 def _stop(text: str) -> str:
     return text if text[-1:] in ".!?" else f"{text}."
-
-
-def _lower(name: str) -> str:
-    """Without a capital that only begins the cell; names and codes keep theirs."""
-    head = name.split(" ", 1)[0]
-    return name if any(c.isupper() or c.isdigit() for c in head[1:]) or len(head) < 2 else name[0].lower() + name[1:]

@@ -71,7 +71,7 @@ def _row(lines: list[str], number: int, delimiter: str) -> tuple[tuple[str, ...]
 
 def entities(table: Table) -> tuple[frozenset[int], list[str]]:
     """The columns that name what a row is about, and that name for each row: the first column, and as many text columns
-    behind it as it takes to tell the rows apart ("Latte", "small" -> "small Latte")."""
+    behind it as it takes to tell the rows apart ("Latte", "small" -> "small latte")."""
     width = len(table.header)
     keys = [0] if width > 1 else []
     names = [tuple(row[key] for key in keys) for _, row in table.rows]
@@ -89,5 +89,11 @@ def _name(parts: tuple[str, ...]) -> str:
         return ""
     name = parts[0]
     for part in filter(None, parts[1:]):
-        name = f"{part} {name}" if part.islower() and " " not in part else f"{name}, {part}"
+        name = f"{part} {lowered(name)}" if part.islower() and " " not in part else f"{name}, {part}"
     return name
+
+
+def lowered(name: str) -> str:
+    """Without a capital that only begins a cell; codes and short names keep theirs."""
+    head = name.split(" ", 1)[0]
+    return name if any(c.isupper() or c.isdigit() for c in head[1:]) or len(head) < 2 else name[0].lower() + name[1:]

@@ -89,6 +89,7 @@ class Lexicon:
 
     def __init__(self, stem: Stemmer, groups: Iterable[Sequence[str]] = ()) -> None:
         self.stem = stem
+        self._light = {stem(word) for word in LIGHT}
         self._phrases: dict[tuple[str, ...], set[str]] = {}
         every = [*(line.split(",") for line in GROUPS.splitlines()), *groups]
         for number, group in enumerate(every):
@@ -119,11 +120,12 @@ class Lexicon:
                 length, found = 1, self._phrases.get((stems[index],), set())
             word = " ".join(words[index : index + length])
             if length > 1:
-                little = all(part in STOP or part in LIGHT for part in words[index : index + length])
+                several = zip(words[index : index + length], stems[index : index + length], strict=True)
+                little = all(part in STOP or stem in self._light for part, stem in several)
                 yield Term(word, frozenset(found), little, frozenset(stems[index : index + length]))
             elif not stops or word not in STOP:
                 keys = {stems[index], *found, *numeral(word)}
-                yield Term(word, frozenset(keys), word in LIGHT or stems[index] in LIGHT)
+                yield Term(word, frozenset(keys), stems[index] in self._light)
             index += length
 
     def keys(self, text: str) -> frozenset[str]:

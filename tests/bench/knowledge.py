@@ -26,7 +26,10 @@ from appliance.compose import Engines
 from appliance.store.knowledge import Answer, Knowledge
 
 PACKS = HERE / "data/packs"
-SETS = {"dev": ["questions-dev.tsv", "questions-dev-2.tsv", "questions-dev-3.tsv"], "test": ["questions.tsv"]}
+SETS = {
+    "dev": ["questions-dev.tsv", "questions-dev-2.tsv", "questions-dev-3.tsv", "questions-dev-4.tsv"],
+    "test": ["questions.tsv"],
+}
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
