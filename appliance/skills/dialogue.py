@@ -261,7 +261,7 @@ class Dialogue:
         readings = [found for found in readings if all(match.skill in self._skills() for match in found.matches)]
         if not readings:
             return None
-        best = readings[0]
+        best = self._nearest(readings)
         if rival := self._rival(readings):
             return self._which(best, rival)
         commands = tuple(
@@ -277,10 +277,18 @@ class Dialogue:
             return replace(plan, question=replace(question, tries=question.tries + 1, asked=self._clock()))
         return plan
 
+    def _nearest(self, readings: Sequence[Reading]) -> Reading:
+        """The best, or one as good by the skill that was just spoken with."""
+        best, last = readings[0], self._last
+        ours = [one for one in readings if last and one.matches[0].skill == last.skill]
+        return ours[0] if ours and best.score - ours[0].score <= 0.05 else best
+
     def _rival(self, readings: Sequence[Reading]) -> Reading | None:
         """A reading by another skill that is as likely as the best."""
-        best = readings[0]
+        best, last = readings[0], self._last
         for other in readings[1:]:
+            if last and last.skill in (best.matches[0].skill, other.matches[0].skill):
+                continue  # "cancel it" is about what was just spoken of
             near = best.score - other.score <= 0.05 and other.score >= self.rules.accept
             if (
                 near

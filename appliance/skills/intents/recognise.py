@@ -78,6 +78,8 @@ GOOD = 0.8
 """Score of each of several commands in one sentence."""
 NUMERIC = 0.4
 """What a number in the words counts for an intent that takes one."""
+ASKED = 0.05
+"""What an answer to what was asked is better than the same words as a command."""
 SURE = 0.5
 """Weight of words that must be there as they are: what only sounds like a command all along is none."""
 NEAR = 0.6
@@ -388,7 +390,8 @@ class Intents:
             name, slot = value
             if name == expecting.slot:
                 match = Match(intent.skill, intent.name, {name: slot}, slot.score, slot.text)
-                yield Reading((match,), slot.score, " ".join(said))
+                score = min(1.0, slot.score + ASKED) if slot.score >= GOOD else slot.score
+                yield Reading((match,), score, " ".join(said))
             elif corrected:
                 yield _own("Correct", {name: slot}, slot.score * 0.98, " ".join(said))
 

@@ -124,6 +124,14 @@ def _text(loader: _Lines, node: yaml.ScalarNode) -> Any:
 _Lines.add_constructor("tag:yaml.org,2002:str", _text)
 
 
+def read_yaml(path: Path) -> Any:
+    """The content of a YAML file. Raises SkillFault."""
+    try:
+        return yaml.load(path.read_text(encoding="utf-8"), _Lines)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
+        raise SkillFault(f"{path} cannot be read: {error}", "correct that line") from error
+
+
 def load(path: Path, data: Data | None = None) -> tuple[Grammar, list[SkillFault]]:
     """Reads one file. A file that is no YAML, or no intent file, gives an empty grammar and the fault."""
     try:
