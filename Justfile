@@ -59,6 +59,14 @@ bench-setup:
 models *args="list": setup
     @{{parley}} models "$@"
 
+# list, make, build, test or install skills (arguments go to `parley skill`)
+skill *args="list": setup
+    @{{parley}} skill "$@"
+
+# build the shipped skills again, and compare with the modules that are checked in (needs their compilers)
+skills: setup
+    @{{python}} build/skills.py
+
 # what this box has and lacks, and the exact fix
 doctor *args: setup
     @{{parley}} doctor "$@"
