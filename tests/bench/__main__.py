@@ -28,6 +28,8 @@ MEASUREMENTS = {
     "idle": "what listening costs while nobody speaks",
     "understanding": "spoken orders, other people's talk, the time to an intent's answer, and the four below",
     "knowledge": "answers out of documents, and what is refused",
+    "intents": "understanding a sentence at a thousand templates",
+    "sandbox": "a good skill beside one that misbehaves",
     "claims": "claims without a result, over scripted model outputs",
     "soak": "a day of listening with a fault every few minutes",
 }

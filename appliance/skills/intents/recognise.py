@@ -71,7 +71,7 @@ FAR = 0.32
 """Distance of sounds from which words are not alike."""
 SOUND = 2.0
 """What a distance of 1 would cost, for a word of weight 1."""
-EFFORTS = ((0.1, True, 24), (0.8, True, 12), (2.0, False, 6))
+EFFORTS = ((0.1, True, 10), (0.8, True, 10), (2.0, False, 6))
 """How far is searched, one after the other until something is found: the cost up to which a way is gone on, whether
 words must be the same, and in how many intents, the nearest first."""
 GOOD = 0.8
@@ -143,7 +143,9 @@ class Intents:
         self._intents = list(intents)
         self._by_name = {(intent.skill, intent.name): intent for intent in self._intents}
         self._grammars = grammars
-        self._skip = {name: {word for skip in grammar.skip for word in skip} for name, grammar in grammars.items()}
+        self._skip = {
+            name: frozenset(word for skip in grammar.skip for word in skip) for name, grammar in grammars.items()
+        }
         index: defaultdict[str, set[int]] = defaultdict(set)
         for number, intent in enumerate(self._intents):
             for word in _vocabulary(intent):
@@ -151,6 +153,7 @@ class Intents:
         self._index = {word: frozenset(numbers) for word, numbers in index.items()}
         count = max(2, len(self._intents))
         self._rare = {word: 1 - math.log(len(found)) / math.log(2 * count) for word, found in self._index.items()}
+        self._weights = {word: _weight(word, rare) for word, rare in self._rare.items()}
         self._spoken = sorted(word for word in self._index if word not in FUNCTION)
         self._classes = [classes(sounds(word)) for word in self._spoken]
         self._numeric = [
@@ -284,7 +287,7 @@ class Intents:
         for most, exact, many in EFFORTS:
             for candidate in [one for one in candidates if one.least <= most][:many]:
                 intent = self._intents[candidate.number]
-                way = _Search(intent, said, now, self._skip[intent.skill], self._rare, most, exact=exact).best()
+                way = _Search(intent, said, now, self._skip[intent.skill], self._weights, most, exact=exact).best()
                 if way is not None:
                     match = Match(intent.skill, intent.name, way.slots, _score(way), way.text)
                     found.append(Reading((match,), match.score, way.text))
@@ -546,13 +549,13 @@ class _Search:
         intent: _Intent,
         said: tuple[str, ...],
         now: datetime,
-        skip: set[str],
-        rare: Mapping[str, float],
+        skip: frozenset[str],
+        weights: Mapping[str, float],
         most: float,
         *,
         exact: bool,
     ) -> None:
-        self._graph, self._said, self._rare, self._exact = intent.graph, said, rare, exact
+        self._graph, self._said, self._weights, self._exact = intent.graph, said, weights, exact
         self._lists = intent.lists
         self._free_slots = {
             slot
@@ -586,8 +589,10 @@ class _Search:
 
     def _steps(self, place: int, node: int, here: Place) -> Iterator[_Step]:
         word = self._said[place] if place < len(self._said) else ""
-        for to in here.by_word.get(word, ()):
-            yield 0.0, place + 1, to, self._weight(word), ("", None, word, 1.0, self._weight(word))
+        if ways := here.by_word.get(word):
+            weight = self._weights.get(word, 1.0)
+            for to in ways:
+                yield 0.0, place + 1, to, weight, ("", None, word, 1.0, weight)
         if self._most > 0.1:
             yield from self._misheard(place, word, here)
         if not word:
@@ -603,7 +608,7 @@ class _Search:
     def _misheard(self, place: int, said: str, here: Place) -> Iterator[_Step]:
         """Words that were left out, or are others that sound like them."""
         for word, to in here.words:
-            weight = self._weight(word)
+            weight = self._weights.get(word, 1.0)
             if not self._exact and said and said != word and not (word in ASKING and said in ASKING):
                 yield from self._alike(word, weight, place, to)
             least = FREE if self._free_slots and weight > 0.1 else 0.0
@@ -617,15 +622,16 @@ class _Search:
                 if apart < FAR:
                     yield SOUND * apart * weight, place + length, to, weight, ("", None, word, 1 - apart, weight)
 
-    def _weight(self, word: str) -> float:
-        if word in FILLERS:
-            return 0.05
-        if word in FUNCTION:
-            return 0.2
-        return max(0.4, self._rare.get(word, 1.0))
+
+def _weight(word: str, rare: float) -> float:
+    """How much a word of a template says."""
+    if word in FILLERS:
+        return 0.05
+    return 0.2 if word in FUNCTION else max(0.4, rare)
 
 
-def _unexplained(said: tuple[str, ...], skip: set[str]) -> list[float]:
+@lru_cache(256)
+def _unexplained(said: tuple[str, ...], skip: frozenset[str]) -> list[float]:
     """What each word costs if no template explains it."""
     costs = [0.02 if word in FILLERS or word in skip else 0.15 if word in FUNCTION else UNSAID for word in said]
     for place, word in enumerate(said):

@@ -1,0 +1,109 @@
+"""A good skill, alone and beside one that misbehaves: does anybody else notice?
+
+    python tests/bench/sandbox.py [--calls 300] [--json]
+
+Alone and beside take turns. The faulty skill is called again and again, by hand past its breaker, which would bench it
+after the third failure: what is measured is worse than what can happen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from harness import ROOT, arguments, figures, judged, report
+
+sys.path.insert(1, str(ROOT / "tests/skills"))
+
+from guests import FAULTS, asks, folder, services, wat
+
+from appliance.errors import SkillFault
+from appliance.skills import manifest
+from appliance.skills.breaker import Breaker
+from appliance.skills.sandbox import Sandboxed
+from appliance.skills.skill import Call
+
+CALL = Call("Do", {})
+KINDS = ("loops", "allocates", "traps", "recurses", "floods", "blocks")
+PAUSE = 0.01
+"""Seconds between two calls of the good skill, as a busy box has them."""
+
+
+class Never(Breaker):
+    def failed(self) -> bool:
+        return False
+
+
+def skill(root: Path, name: str, text: str, granted: str = "", given: Any = None) -> Sandboxed:
+    place = folder(
+        root, name, text, manifest=f"[grants]\n{granted}\n[limits]\ndeadline_ms = 200\nfuel = 1_000_000_000\n"
+    )
+    return Sandboxed(manifest.read(place), given or services(), breaker=Never())
+
+
+async def timed(good: Sandboxed, calls: int) -> list[float]:
+    found = []
+    for _ in range(calls):
+        started = time.perf_counter()
+        await good.call(CALL)
+        found.append(time.perf_counter() - started)
+        await asyncio.sleep(PAUSE)
+    return found
+
+
+async def misbehave(bad: Sandboxed) -> None:
+    while True:
+        with contextlib.suppress(SkillFault):
+            await bad.call(CALL)
+        await asyncio.sleep(0)
+
+
+async def measure(calls: int) -> dict[str, Any]:
+    from guests import Network
+
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        root = Path(scratch)
+        good = skill(root, "good", wat())
+        slow = services(network=Network(lambda: time.sleep(0.15)))
+        blocks = asks("mqtt_publish", '{"topic": "a/b", "payload": "x"}')
+        await timed(good, 50)
+        for kind in KINDS:
+            granted = 'publish = ["a/#"]' if kind == "blocks" else ""
+            bad = skill(root, f"bad-{kind}", blocks if kind == "blocks" else FAULTS[kind], granted, slow)
+            alone, beside = [], []
+            for _ in range(6):
+                alone += await timed(good, calls // 6)
+                task = asyncio.create_task(misbehave(bad))
+                beside += await timed(good, calls // 6)
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+                await asyncio.sleep(0.4)
+            results[kind] = {"alone": alone, "beside": beside}
+    return results
+
+
+def show(results: dict[str, Any]) -> None:
+    print("a good skill's call, ms: alone, and beside one that")
+    for kind, times in results.items():
+        alone, beside = figures(times["alone"]), figures(times["beside"])
+        told = "   ".join(
+            f"{1e3 * one['p50']:.2f}/{1e3 * one['p95']:.2f}/{1e3 * one['p99']:.2f}" for one in (alone, beside)
+        )
+        print(f"  {kind:10} {told}   P99 {judged(beside['p99'] / alone['p99'], 1.1)} of alone")
+
+
+def main() -> None:
+    parser = arguments(__doc__)
+    parser.add_argument("--calls", type=int, default=300)
+    args = parser.parse_args()
+    report(asyncio.run(measure(args.calls)), show, as_json=args.json)
+
+
+if __name__ == "__main__":
+    main()
