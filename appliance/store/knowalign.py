@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Indel
 
-from appliance.store.knowenglish import CONTRASTS
+from appliance.store.knowenglish import CONTRASTS, DAYS
 from appliance.store.knowfacts import Body, Embed, Fact
 from appliance.store.knowquestion import KINDS, Kind, Question, holds
 from appliance.store.knowwords import Term
 
-NEAR = 0.62
+NEAR = 0.72
 """Cosine from which a word that the packs do not have is taken for one that they have."""
-ALIKE = 0.8
+ALIKE = 0.86
 """How alike the letters of a word that was misheard and of the right one are."""
 ENOUGH = 0.5
 """How well each word that matters is covered at the least."""
@@ -25,17 +25,21 @@ SURE = 0.72
 """Covered share of the question's words at the least, the rare ones weighing more."""
 CLOSE = 0.18
 """Cosine of question and passage at the least."""
+APART = 0.3
+"""The same where only the headings have the question's words."""
 AMOUNTS = frozenset(kind for kind in KINDS if kind not in ("place", "person", "reason"))
+_AMOUNT = re.compile(r"^[\d.,]+\s*\D{0,12}$")
 _KIND_WORDS: Mapping[Kind, str] = {
-    "price": "price expensive sell buy",
+    "price": "price expensive sell buy pay",
     "torque": "torque",
     "mass": "weight",
     "energy": "calories",
     "pressure": "pressure",
     "speed": "speed",
     "temperature": "temperature",
-    "time": "open closing time",
     "volume": "fluid liquid",
+    "colour": "colour",
+    "time": "open close",
 }
 
 
@@ -73,6 +77,8 @@ class Aligner:
     def __init__(self, body: Body, embed: Embed) -> None:
         self._body, self._embed = body, embed
         self._kinds = {kind: body.lexicon.keys(words) for kind, words in _KIND_WORDS.items()}
+        self._hours = body.lexicon.keys("hours times")
+        self._price = body.lexicon.keys("price")
         self._sounds: dict[str, list[str]] = {}
         for word in body.vocabulary:
             self._sounds.setdefault(sound(word), []).append(word)
@@ -132,8 +138,10 @@ class Aligner:
         found = {}
         for known in (*self._sounds.get(sound(word), ()), *self._body.vocabulary):
             alike = Indel.normalized_similarity(word, known)
+            if len(known) < 4:
+                continue
             same = sound(word) == sound(known) and word[0] == known[0]
-            if (same and alike >= 0.7) or (alike >= ALIKE + 0.03 and len(word) >= 5 and word[0] == known[0]):
+            if (same and alike >= 0.7) or (alike >= ALIKE and len(word) >= 5 and word[0] == known[0]):
                 found[known] = 0.85
         return found
 
@@ -142,7 +150,7 @@ class Aligner:
         right = holds(fact.value, question.kinds)
         total = covered = 0.0
         weakest, missing, outside, specific = 1.0, "", False, 0
-        asked_attribute = asked_entity = False
+        asked_attribute = asked_entity = inside = False
         only_entity = bool(fact.entity)
         for want in wanted:
             cover, where = self._cover(want, fact)
@@ -152,14 +160,17 @@ class Aligner:
                 asked_attribute |= want.term.among(fact.attribute)
                 continue
             only_entity &= want.generic or want.term.among(fact.entity) or where == "own"
-            if want.generic and cover < ENOUGH:
+            if want.generic and cover < ENOUGH and want.term.among(body.of_pack[body.passages[fact.of].pack]):
                 cover, where = 1.0, "generic"
             if cover < weakest:
                 weakest = cover
                 missing = want.term.word if cover < ENOUGH else missing
             if cover >= ENOUGH and where != "generic":
                 outside |= where == "context"
-                specific += where in ("own", "context") and not want.generic and "price" not in want.kinds
+                inside |= where == "own"
+                if want.term == question.head and where == "context":
+                    missing = want.term.word
+                specific += where in ("own", "context") and not want.generic and not want.term.among(self._price)
             asked_attribute |= want.term.among(fact.attribute)
             asked_entity |= want.term.among(fact.entity)
         coverage = covered / total if total else 0.0
@@ -168,8 +179,13 @@ class Aligner:
             missing = "" if self._counts(question, fact) else "how many"
         if not missing and not right:
             missing = " or ".join(sorted(question.kinds))
+        if not missing and question.steps and fact.field and _AMOUNT.match(fact.value):
+            missing = "how"
         if not missing and not specific:
             missing = "what it is about"
+        loose = not question.kinds or question.kinds & {"place", "person", "number", "reason"}
+        if not missing and not inside and (loose or close < APART):
+            missing = "more than its heading"
         if not missing and coverage < SURE:
             missing = "too much of it"
         if not missing and close < CLOSE and coverage < 0.9:
@@ -187,12 +203,8 @@ class Aligner:
             + 0.12 * (asked_entity and not unasked)
             + 0.1 * bool(question.kinds and right)
         )
-        plain = (
-            fact.kind == "field"
-            and not asked_attribute
-            and not question.kinds
-            and holds(fact.value, AMOUNTS - {"number"})
-        )
+        plain = fact.field is not None and not asked_attribute and not question.kinds
+        plain = plain and bool(_AMOUNT.match(fact.value))
         score -= 0.04 * outside + 0.15 * plain + 0.002 * len(body.facts[number].text.split())
         return Alignment(number, score, coverage, weakest, missing, (), outside)
 
@@ -201,6 +213,7 @@ class Aligner:
         just its being there is asked for, or nothing but what it is about ("which brake fluid?")."""
         if not fact.entity:
             terms = self._body.lexicon.terms(fact.field.attribute if fact.field else "")
+            terms = [term for term in terms if not term.light] or terms
             named = sum(any(term.among(want.keys | want.parts) for want in question.terms) for term in terms)
             return bool(question.kinds) or 2 * named > len(terms)
         if attribute or question.kinds or (entity and question.yes_no) or (only and entity):
@@ -217,8 +230,10 @@ class Aligner:
             return (0.95, "context") if number & fact.context else (self._in_range(keys, fact), "own")
         if want.term.among(fact.own):
             return 1.0, "own"
-        if want.kinds and holds(fact.value, want.kinds):
+        if want.kinds - {"time"} and holds(fact.value, want.kinds - {"time"}):
             return 0.95, "kind"
+        if "time" in want.kinds and fact.field and self._hours & fact.attribute and holds(fact.value, want.kinds):
+            return 0.95, "own"
         if want.term.among(fact.context):
             return 0.9, "context"
         if any(key.startswith("#") for key in keys):
@@ -271,6 +286,8 @@ class Aligner:
         names = self._body.passages[fact.of].passage.entity or fact.field.attribute
         asked = frozenset[str]().union(*(want.term.keys | want.term.parts for want in wanted))
         left = [term for term in self._body.lexicon.terms(names) if not term.among(asked)]
+        if any(asked & {self._body.lexicon.stem(day)} & fact.entity for day in DAYS):  # "Monday to Friday" has them all
+            left = [term for term in left if term.word not in DAYS]
         left = [term for term in left if not any(term.word in want.slips for want in wanted)]
         return len(left), sum(term.opposed for term in left)
 
@@ -283,7 +300,7 @@ def _same_root(one: str, other: str) -> bool:
 
 def sound(word: str) -> str:
     """Its consonants as they sound, roughly: "brake" and "break" are equal."""
-    word = re.sub(r"ph", "f", re.sub(r"ck|q", "k", word.lower()))
+    word = re.sub(r"ck|q", "k", word.lower()).replace("ph", "f").replace("th", "0")
     word = re.sub(r"c(?=[eiy])", "s", word).replace("c", "k").replace("x", "ks").replace("z", "s")
     return word[:1] + re.sub(r"(.)\1+", r"\1", re.sub(r"[aeiouyhw]", "", word[1:]))
 

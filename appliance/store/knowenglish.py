@@ -15,6 +15,7 @@ def _numbered(text: str, first: int, step: int = 1) -> dict[str, int]:
 
 STOP = _words(
     """
+    done away find
     before after under over not no nor may here during while whether via until since both either each between than
     today now really maybe anybody somewhere everything perhaps else yet though
     a about actually again ah all already also am an and any anyone anything are as at be been being bit but by came
@@ -30,11 +31,12 @@ STOP = _words(
 )
 LIGHT = _words(
     """
-    fit fits reach wait arrive start begin find found lie lies see look mean carry stand belong happen require requires
+    accept read apply provide include supply perform sit travel drive pick choose visit stay
+    fit fits reach wait arrive start begin lie lies see look mean carry stand belong happen require requires
     required recommend amount date name kept held went gone drawn type sort kind number minimum
     maximum limit min max least most top currently normally usually able want try contain have handle help ask
     check know long people person somebody anyone guest guests customer
-    allow bring company exist exists give guys happen hold keep leave made make offer order pay place possible put
+    allow bring company exist exists give guys happen hold keep leave offer order place possible put
     receive run serve set shop site store turn use using work works you
     """
 )

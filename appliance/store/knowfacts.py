@@ -64,6 +64,8 @@ class Body:
     of_passage: Mapping[int, tuple[int, ...]]
     lexicon: Lexicon
     keys: frozenset[str]
+    of_pack: Mapping[str, frozenset[str]]
+    """All keys of each pack."""
     generic: frozenset[str]
     """Words that a question may name and that tell nothing apart."""
     vocabulary: tuple[str, ...]
@@ -98,6 +100,10 @@ def body(
     for number in range(len(located)):
         seen.update(frozenset[str]().union(*(facts[fact].own for fact in of_passage[number])))
     rarity = {key: float(np.log1p(len(located) / times)) for key, times in seen.items()}
+    of_pack = {
+        pack: frozenset[str]().union(*(fact.own | fact.context for fact in facts if located[fact.of].pack == pack))
+        for pack in {known.pack for known in located}
+    }
     keys = frozenset(rarity).union(*(fact.context for fact in facts)) if facts else frozenset(rarity)
     return Body(
         tuple(located),
@@ -105,6 +111,7 @@ def body(
         of_passage,
         lexicon,
         keys,
+        of_pack,
         lexicon.keys(GENERIC),
         vocabulary,
         meaning(vocabulary),

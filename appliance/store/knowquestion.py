@@ -9,6 +9,11 @@ from datetime import datetime, timedelta
 from appliance.store.knowenglish import DAYS
 from appliance.store.knowwords import CLITIC, Lexicon, Term, numeral, plain
 
+_NOUN = re.compile(
+    r"(?:.*?\b(?:what|which)\b)?(?: ?(?:is|are|was|s))?"
+    r"((?: ?(?!of\b|for\b|with\b|in\b|on\b|has\b|have\b|does\b|do\b|must\b"
+    r"|can\b|may\b|should\b|to\b|is\b|are\b)\w+){1,4})"
+)
 _CONTRACTED = re.compile(r"\b(what|where|when|who|how|it|that|there|here)s\b")
 Kind = str
 """What an answer must hold: "price", "time", "date", "duration", "length", "volume", "mass", "torque", "pressure",
@@ -20,11 +25,13 @@ _UNITS = {
     r"\bhours? before\b",
     "date": r"\b(?:" + "|".join(DAYS) + r")s?\b|\b\d{4}-\d\d-\d\d\b|\b(?:january|february|march|april|june|july|august|"
     r"september|october|november|december)\b|\b\d{1,2} may\b",
+    "age": r"\b\d+ (?:years?|months?) old\b|\b(?:since|in|from) (?:1[5-9]|20)\d\d\b",
+    "colour": r"\b(?:red|green|blue|yellow|white|black|gr[ae]y|brown|orange|purple|pink|silver)\b",
     "past": r"\b(?:1[5-9]|20)\d\d\b",
     "duration": r"\b(?:\d[\d.,]*|one|two|three|once a|a|an|half an?)[ -]?(?:s|sec|seconds?|min|minutes?|h|hours?|"
     r"days?|weeks?|months?|years?)\b",
     "length": r"\d ?(?:mm|cm|m|km|metres?|meters?|kilomet\w+|millimet\w+|centimet\w+|inch(?:es)?|feet|miles?)\b",
-    "volume": r"\d ?(?:ml|cl|l|litres?|liters?|gallons?|cups?)\b",
+    "volume": r"\d ?(?:ml|cl|l|(?:milli|centi)?lit(?:re|er)s?|litres?|liters?|gallons?|cups?)\b",
     "mass": r"\d ?(?:mg|g|kg|grams?|kilos?|kilograms?|tons?|tonnes?)\b",
     "torque": r"\d ?(?:nm|newton ?met\w+)\b",
     "pressure": r"\d ?(?:bar|psi|k?pa)\b",
@@ -35,16 +42,18 @@ _UNITS = {
     "number": r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|once|twice)\b",
     "place": r"\b(?:in|at|on|behind|under|beneath|next to|beside|near|inside|outside|above|below|left|right|between|by|"
     r"against|into|from|front|opposite|downstairs|upstairs|street|road|lane)\b",
-    "person": r"\b(?:manager|foreman|mechanic|owner|chef|driver|doctor|nurse|staff|supervisor|workshop|dealer|police|"
+    "person": r"\b(?:manager|foreman|mechanic|owner|chef|driver|doctor|nurse|staff|supervisor|"
     r"mr|mrs|ms|dr|team|technician|electrician|captain)\b",
     "reason": r"\b(?:because|so that|since|otherwise|as it|in order to|due to|to avoid|takes up|prevents?)\b",
-    "interval": r"\b(?:every|each|once|twice|per|daily|weekly|monthly|yearly|annually|always)\b",
+    "interval": r"\b(?:every|each|once|twice|per|daily|weekly|monthly|yearly|annually)\b",
 }
 KINDS = {kind: re.compile(pattern, re.IGNORECASE) for kind, pattern in _UNITS.items()}
 _QUANTITIES = frozenset(("volume", "mass", "length", "energy", "pressure", "duration", "current"))
 
 _NOUNS = {
     "price": {"price"},
+    "colour": {"colour"},
+    "color": {"colour"},
     "cost": {"price"},
     "fee": {"price"},
     "deposit": {"price"},
@@ -91,7 +100,7 @@ _HOW = {
     "late": {"time"},
     "early": {"time"},
     "many": {"number"},
-    "old": {"date", "duration"},
+    "old": {"age"},
     "expensive": {"price"},
     "big": {"volume", "length", "mass", "number"},
     "large": {"volume", "length", "mass", "number"},
@@ -122,6 +131,8 @@ class Question:
     yes_no: bool = False
     step: int = 0
     steps: bool = False
+    head: Term | None = None
+    """What is asked for by its name: the thread in "which thread does the bolt have"."""
 
     @property
     def heavy(self) -> tuple[Term, ...]:
@@ -146,6 +157,11 @@ def understand(text: str, lexicon: Lexicon, now: datetime) -> Question:
         words = re.sub(rf"\b{name}\b", DAYS[(now + timedelta(days=days)).weekday()], words)
     if re.search(r"\bopen(?:ed)? now\b|\bclosed now\b", words):
         words = words.replace("now", DAYS[now.weekday()])
+    words = re.sub(
+        r"^where (?:are you|is (?:the|your) (?:shop|store|cafe|restaurant|place))(?: located)?$", "address", words
+    )
+    words = re.sub(r"\b(what|which) (?:size|kind of|type of|sort of)\b", r"\1", words).replace("how large", "how big")
+    words = words.replace("how much money", "how much")
     kinds, asked = _kinds(words)
     yes_no = bool(_AUXILIARY.match(words)) and not _WH.match(words)
     step, rest = _asked_step(words)
@@ -155,9 +171,14 @@ def understand(text: str, lexicon: Lexicon, now: datetime) -> Question:
     )
     terms = [term for term in lexicon.terms(rest if step else asked) if term.word not in ("step", "steps")]
     terms = list(dict.fromkeys(_weighed(terms, asked, lexicon)))
-    if not step and all(term.light for term in terms):
+    if not step and kinds and all(term.light for term in terms):
         terms = [replace(term, light=False) for term in terms]
-    return Question(text, tuple(terms), kinds, yes_no, step, steps)
+    head = None
+    if named := re.match(
+        r"(?:(?:on|to|at|in|with|for) )?(?:what|which) (?!is\b|are\b|do\b|does\b|must\b|if\b)(\w+)", words
+    ):
+        head = next((term for term in terms if not term.light and term.word.startswith(named[1])), None)
+    return Question(text, tuple(terms), kinds, yes_no, step, steps, head)
 
 
 def _weighed(terms: list[Term], words: str, lexicon: Lexicon) -> list[Term]:
@@ -199,6 +220,10 @@ def _kinds(words: str) -> tuple[frozenset[Kind], str]:
             kinds = set(_HOW[first])
             if first == "many" and (unit := _unit(words[how.start() :])):
                 return frozenset(unit[0]), words.replace(f"how many {unit[1]}", " ", 1)
+            if first == "long" and re.search(
+                r"\b(?:last|take|takes|valid|wait|keep|kept|held|hold|stored|until)\b", words
+            ):
+                kinds = {"duration"}
             if first == "long" and re.match(r"how long (?:is|are) the (?:car|vehicle)", words):
                 asked = words.replace("how long", "length", 1)
             if first == "fast":
@@ -222,12 +247,11 @@ def _kinds(words: str) -> tuple[frozenset[Kind], str]:
         r"^(?:until |from |since |by )?when\b|\bwhat time\b|\bwhen (?:do|does|is|are|must|should|can|will)\b", words
     ):
         return _WHEN, re.sub(r"\bwhat time\b", " ", words)
-    for noun in re.findall(r"\b(?:what|which|the)\b(?: (?:is|are|does|do|was))?(?: the)? ?(?:\w+ )??(\w+)", words):
+    # The noun that is asked for stands before what it is asked of: "what torque does the speed sensor need".
+    named = None if _AUXILIARY.match(words) else _NOUN.match(words)
+    for noun in named[1].split() if named else ():
         if noun in _NOUNS:
             return frozenset(_NOUNS[noun]), words
-    for word in words.split():
-        if word in _NOUNS and re.match(r"what|which|at what|the |price|calories|torque|pressure", words):
-            return frozenset(_NOUNS[word]), words
     return frozenset(), words
 
 
@@ -255,8 +279,10 @@ def _how_much(words: str, second: str) -> tuple[frozenset[Kind], str]:
         ), words
     if second in ("can", "may", "must", "should", "could"):
         return _QUANTITIES | {"price"}, words
-    if second in ("deposit", "money"):
-        return frozenset(("price",)), words
+    if second in ("deposit", "more", "less"):
+        return frozenset(("price",)), words.replace("how much more", "how much").replace("how much less", "how much")
+    if second in _NOUNS:
+        return frozenset(_NOUNS[second]), words
     return _QUANTITIES, words
 
 

@@ -26,10 +26,7 @@ from appliance.compose import Engines
 from appliance.store.knowledge import Answer, Knowledge
 
 PACKS = HERE / "data/packs"
-SETS = {
-    "dev": ["questions-dev.tsv", "questions-dev-2.tsv", "questions-dev-3.tsv", "questions-dev-4.tsv"],
-    "test": ["questions.tsv"],
-}
+SETS = {"dev": [f"questions-dev{n}.tsv" for n in ("", "-2", "-3", "-4", "-5")], "test": ["questions.tsv"]}
 NOW = datetime(2026, 12, 1, 12, 0, tzinfo=ZoneInfo("Europe/Berlin"))
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
@@ -62,7 +59,7 @@ def _verdict(row: dict[str, Any], found: object) -> dict[str, Any]:
     wanted = row["expect"]
     if not isinstance(found, Answer):
         return {"said": "", "right": wanted == "-", "invented": [], "why": getattr(found, "why", "no question")}
-    invented = [number for number in _NUMBER.findall(found.text) if number not in found.passage]
+    invented = [number for number in _NUMBER.findall(found.text) if number not in _NUMBER.findall(found.passage)]
     said = found.text.lower()
     right = wanted != "-" and all(part.strip().lower() in said for part in wanted.split(";"))
     return {"said": found.text, "right": right, "invented": invented, "why": f"{found.source}:{found.line}"}
