@@ -13,7 +13,8 @@ LONGEST = 3600.0
 
 
 class Breaker:
-    """Seconds by `clock`. Three failures within a minute bench; then one more does, until it has worked again."""
+    """Seconds by `clock`. Three failures within a minute bench, whatever worked between them; behind the bench one more
+    does, until it has worked again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -28,7 +29,6 @@ class Breaker:
         return max(0.0, self._until - self._clock())
 
     def worked(self) -> None:
-        self._failed.clear()
         self._back_off, self._trial = FIRST, False
 
     def failed(self) -> bool:

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 TOPIC = 256
 KEY = 128
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 
 
 def topic(name: str, filters: Sequence[str]) -> bool:
     """Whether a topic to publish or read lies under one of the MQTT filters: "+" is one level, "#" the rest. A topic is
     no filter, and none of the broker's own ("$...")."""
-    if not name or len(name) > TOPIC or name.startswith("$") or any(char in "+#\0" for char in name):
+    if not name or len(name) > TOPIC or name.startswith("$") or not name.isprintable() or set(name) & set("+#"):
         return False
     return any(_under(name.split("/"), one.split("/")) for one in filters)
+
+
+def topics(filter: str) -> bool:
+    """Whether a text is an MQTT filter: "+" and "#" stand alone in a level, "#" in the last."""
+    levels = filter.split("/")
+    alone = all(level in ("+", "#") or not set(level) & set("+#") for level in levels)
+    plain = 0 < len(filter) <= TOPIC and filter.isprintable() and not filter.startswith("$")
+    return plain and alone and "#" not in levels[:-1]
 
 
 def _under(levels: list[str], wanted: list[str]) -> bool:
@@ -34,15 +45,46 @@ def host(url: str, hosts: Sequence[str]) -> bool:
         port = parts.port
     except ValueError:
         return False
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc or "\\" in url:
+    # urlsplit drops tabs and line ends, which whoever opens the address may not
+    if (
+        parts.scheme not in ("http", "https")
+        or "@" in parts.netloc
+        or "\\" in url
+        or not url.isprintable()
+        or " " in url
+    ):
         return False
-    name = parts.hostname.rstrip(".").lower()
-    usual = port in (None, 443 if parts.scheme == "https" else 80)
-    for one in hosts:
-        wanted, _, at = one.lower().partition(":")
-        if name == wanted and (str(port) == at if at else usual):
-            return True
-    return False
+    name = _name(parts.hostname or "")
+    usual = 443 if parts.scheme == "https" else 80
+    asked = usual if port is None else port
+    return name is not None and any((name, asked) == (at[0], at[1] or usual) for one in hosts if (at := place(one)))
+
+
+def place(host: str) -> tuple[str, int] | None:
+    """Name or address, and port (0: the usual one), of what a grant names: "example.com", "10.0.0.7:8080", "[::1]:80".
+    None when it is no host."""
+    try:
+        parts = urlsplit(f"//{host}")
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.netloc != host or not host.isprintable() or "@" in host or host.endswith(":") or port == 0:
+        return None
+    name = _name(parts.hostname or "")
+    return None if name is None else (name, port or 0)
+
+
+def _name(host: str) -> str | None:
+    """One way to write a host."""
+    host = host.lower().removesuffix(".")
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    labels = host.split(".")
+    # the last label of a name is no number: 127.1 and 0x7f000001 are other ways to write an address
+    known = len(host) <= 253 and all(map(_LABEL.fullmatch, labels)) and not labels[-1][0].isdigit()
+    return host if known else None
 
 
 def key(name: str) -> bool:

@@ -15,10 +15,11 @@ from typing import Protocol
 
 from appliance.errors import SkillFault
 from appliance.skills import manifest as manifests
+from appliance.skills.host import own_data, read_data
 from appliance.skills.intents.recognise import Intents
 from appliance.skills.intents.templates import Grammar, load
 from appliance.skills.manifest import Manifest
-from appliance.skills.sandbox import Sandboxed, read_data
+from appliance.skills.sandbox import Sandboxed
 from appliance.skills.signature import Keys
 from appliance.skills.skill import Call, Reply, Services
 from appliance.telemetry import log
@@ -192,11 +193,12 @@ class Library:
 
 
 def _state(folder: Path) -> tuple[object, ...]:
-    """Changes when a file of the folder does."""
+    """Changes when a file of the folder does, or one of the user's own that is read in its place."""
     found: list[tuple[str, int, int, int]] = []
     try:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file() and "src" not in path.relative_to(folder).parts:
+        files = [path for path in sorted(folder.rglob("*")) if "src" not in path.relative_to(folder).parts]
+        for path in (*files, *sorted(own_data(folder.name).glob("*"))):
+            if path.is_file():
                 info = path.stat()
                 found.append((str(path), info.st_mtime_ns, info.st_size, info.st_ino))
     except OSError:

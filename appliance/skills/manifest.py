@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
@@ -14,11 +14,16 @@ from typing import Any, get_args
 import jsonschema
 
 from appliance.errors import SkillFault
+from appliance.skills import grants
 from appliance.skills.skill import Effect, Json
 
 ABI = 1
 LARGEST = 8 * 1024 * 1024
 """Bytes of a module at most."""
+MEMORY = 64 * 1024 * 1024
+"""Bytes that a skill may be granted to remember."""
+CONTROLS = ("volume", "mute", "rate")
+"""The box's knobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,12 @@ _KEYS = {
     *("abi", "name", "version", "title", "description", "locales", "licence", "module", "native", "checksum"),
     *("grants", "limits", "intents", "tools"),
 }
+_GRANTED: Mapping[str, tuple[Callable[[str], object], str]] = {
+    "http": (grants.place, 'write host names: "api.example.com" or "10.0.0.7:8080"'),
+    "publish": (grants.topics, 'write MQTT filters: "home/+/set" or "home/#"'),
+    "read": (grants.topics, 'write MQTT filters: "home/+/state" or "home/#"'),
+    "controls": (CONTROLS.__contains__, f"known are {', '.join(CONTROLS)}"),
+}
 _BOUNDS = {
     "fuel": (1_000, 10_000_000_000),
     "deadline_ms": (1, 10_000),
@@ -139,31 +150,41 @@ def read(folder: Path) -> Manifest:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise SkillFault(f"{path} cannot be read: {error}", "write a skill.toml, or correct that line") from error
     manifest = _Reader(path, text).manifest(folder, found)
-    _check_module(manifest)
+    if manifest.module:
+        content(manifest)
     return manifest
 
 
 def checksum(path: Path) -> str:
     """Of a module, as a manifest names it. Raises SkillFault."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SkillFault(f"{path} cannot be read: {error}", "build it with `parley skill build`") from error
-    if len(content) > LARGEST:
-        raise SkillFault(f"{path} is larger than {LARGEST >> 20} MB", "build a smaller module")
-    return "sha256:" + hashlib.sha256(content).hexdigest()
+    return _sum(_module(path))
 
 
-def _check_module(manifest: Manifest) -> None:
-    if not manifest.module:
-        return
+def content(manifest: Manifest) -> bytes:
+    """The module, which is still the one whose checksum the manifest names. Raises SkillFault."""
     path = manifest.folder / manifest.module
-    found = checksum(path)
-    if found != manifest.checksum:
+    found = _module(path)
+    if _sum(found) != manifest.checksum:
         raise SkillFault(
-            f"{path} is not the module that skill.toml names: it is {found}, not {manifest.checksum or 'given'}",
+            f"{path} is not the module that skill.toml names: it is {_sum(found)}, not {manifest.checksum or 'given'}",
             "build it with `parley skill build`",
         )
+    return found
+
+
+def _module(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            found = file.read(LARGEST + 1)
+    except OSError as error:
+        raise SkillFault(f"{path} cannot be read: {error}", "build it with `parley skill build`") from error
+    if len(found) > LARGEST:
+        raise SkillFault(f"{path} is larger than {LARGEST >> 20} MB", "build a smaller module")
+    return found
+
+
+def _sum(content: bytes) -> str:
+    return "sha256:" + hashlib.sha256(content).hexdigest()
 
 
 class _Reader:
@@ -182,7 +203,6 @@ class _Reader:
             raise self._fault("module", "a skill has either a module or a native part", "write module or native")
         if module and (Path(module).name != module or not module.endswith(".wasm")):
             raise self._fault("module", f"{module!r:.60} is no module of this folder", 'write module = "skill.wasm"')
-        grants = self._grants(found.get("grants", {}))
         return Manifest(
             folder=folder,
             name=name,
@@ -193,7 +213,7 @@ class _Reader:
             module=module,
             native=native,
             checksum=self._text(found, "checksum", ""),
-            grants=grants,
+            grants=self._grants(found.get("grants", {})),
             limits=self._limits(found.get("limits", {})),
             intents={key: self._intent(key, one) for key, one in self._table(found, "intents").items()},
             tools={key: self._tool(key, one) for key, one in self._table(found, "tools").items()},
@@ -213,8 +233,12 @@ class _Reader:
                 raise self._fault(key, f"grants.{key} is {value!r:.40}", f"it must be {_kind(kind)}")
             else:
                 values[key] = value
-        if not 0 <= values.get("memory", 0) <= 64 * 1024 * 1024:
-            raise self._fault("memory", "grants.memory is out of range", "write bytes, at most 67108864")
+        if not 0 <= values.get("memory", 0) <= MEMORY:
+            raise self._fault("memory", "grants.memory is out of range", f"write bytes, at most {MEMORY}")
+        for key, (check, fix) in _GRANTED.items():
+            for one in values.get(key, ()):
+                if not check(one):
+                    raise self._fault(key, f"grants.{key} names {one!r:.60}", fix)
         return Grants(**values)
 
     def _limits(self, given: Any) -> Limits:

@@ -2,85 +2,56 @@
 
 Each call has an instance of its own, so nothing stays behind; it may use so much fuel, time, memory and table, and
 reach only what its manifest was granted. It runs in a thread of low priority; who waits for it does so until its
-deadline and no longer, whatever it does. What a host function did is written down here, and not taken from the guest.
+deadline and no longer, whatever it does. What the host functions do is in `host.py`.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import logging
 import os
 import threading
 import time
-import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import wasmtime
 
-from appliance.config import config_home
-from appliance.errors import Fault, SkillFault
-from appliance.skills import grants
+from appliance.config import cache_home
+from appliance.errors import SkillFault
 from appliance.skills.breaker import Breaker
-from appliance.skills.manifest import Grants, Manifest, checksum
-from appliance.skills.skill import Alarm, Ask, Call, Deed, Json, Memory, Reply, Services
-from appliance.telemetry import Seldom
+from appliance.skills.host import ANSWER, IMPORTS, Refused, Running, clean, clean_all, parse, short
+from appliance.skills.manifest import Manifest
+from appliance.skills.manifest import content as content_of
+from appliance.skills.skill import Ask, Call, Deed, Json, Reply, Services
+from appliance.telemetry import Seldom, log
 
 TICK = 0.01
 """Seconds between two looks at the deadlines of what runs."""
 MARGIN = 0.25
 """Seconds beyond its deadline for which a call is waited for: to be stopped, a guest has to be running."""
-HOST = 0.8
-"""Share of a call's deadline that one host function may take."""
 STACK = 256 * 1024
 """Bytes of stack."""
 WAITING = 8
 """Calls of one skill that may wait for another of it."""
-THREADS = 4
-"""Calls that run at once, of all skills."""
+THREADS = 16
+"""Calls that run at once, of all skills: one that blocks has one thread, and no more."""
 REQUEST = 64 * 1024
 """Bytes that a guest may give a host function."""
-ANSWER = 256 * 1024
-"""Bytes that a host function answers."""
-SPOKEN = 2_000
-"""Characters of a reply that are spoken."""
-DATA = 1024 * 1024
-"""Bytes of a data file."""
 NICE = 10
+KEPT = 64
+"""Compiled modules in the cache at most."""
 
-IMPORTS: Mapping[str, str] = {
-    "say": "say",
-    "log": "log",
-    "clock": "clock",
-    **dict.fromkeys(("memory_read", "memory_write", "memory_delete", "memory_keys"), "memory"),
-    "data_read": "data",
-    **dict.fromkeys(("alarm_set", "alarm_list", "alarm_cancel"), "alarms"),
-    "http_fetch": "http",
-    "mqtt_publish": "publish",
-    "mqtt_last": "read",
-    **dict.fromkeys(("control_get", "control_set"), "controls"),
-}
-"""The host functions, and the grant that each needs."""
-ACTS = {
-    "memory_write": "memory.write",
-    "memory_delete": "memory.delete",
-    "alarm_set": "alarm.set",
-    "alarm_cancel": "alarm.cancel",
-    "http_fetch": "http.fetch",
-    "mqtt_publish": "mqtt.publish",
-    "control_set": "control.set",
-}
-"""Those that change something, and what their deed is called. A fetch with GET is none."""
-
-_TYPE = wasmtime.FuncType([wasmtime.ValType.i32(), wasmtime.ValType.i32()], [wasmtime.ValType.i64()])
-
-
-class _Refused(Exception):
-    """What a host function answers instead of doing it."""
+_I32, _I64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
+_HOST = wasmtime.FuncType([_I32, _I32], [_I64])
+_ALLOC = wasmtime.FuncType([_I32], [_I32])
+_START = wasmtime.FuncType([], [])
 
 
 class _Engine:
@@ -93,6 +64,7 @@ class _Engine:
         config.max_wasm_stack = STACK
         config.wasm_threads = False
         config.wasm_memory64 = False
+        config.parallel_compilation = False  # the other cores are for the voice
         self.engine = wasmtime.Engine(config)
         self._running = 0
         self._wake = threading.Condition()
@@ -144,70 +116,107 @@ class Sandboxed:
         self._breaker = breaker or Breaker()
         self._turn = asyncio.Lock()
         self._waiting = 0
+        self._last: asyncio.Future[Reply] | None = None
         self._seldom = Seldom(10.0)
         path = manifest.folder / manifest.module
-        checksum(path)
         try:
-            self._module = wasmtime.Module(ENGINE.engine, path.read_bytes())
-        except (wasmtime.WasmtimeError, OSError) as error:
-            raise SkillFault(f"{path} is no module that can be used: {_short(error)}", "build it again") from error
+            self._module = _compiled(content_of(manifest))
+        except wasmtime.WasmtimeError as error:
+            raise SkillFault(f"{path} is no module that can be used: {short(error)}", "build it again") from error
         _check(self._module, manifest)
         self._linker = wasmtime.Linker(ENGINE.engine)
         for name in IMPORTS:
-            self._linker.define_func("parley", name, _TYPE, _host(name), access_caller=True)
+            self._linker.define_func("parley", name, _HOST, _host(name), access_caller=True)
 
     def close(self) -> None:
         """A call that runs ends by itself."""
 
     async def call(self, call: Call) -> Reply:
+        """Within its deadline and MARGIN, the time that it waits for another call of the skill included."""
         if left := self._breaker.benched:
             raise SkillFault(f"{self.name} failed too often and is left alone for {left:.0f} s", "see the log for why")
         if self._waiting >= WAITING:
-            raise SkillFault(f"{self.name} is busy", "ask again in a moment")
+            raise self._busy()
+        until = asyncio.get_running_loop().time() + self._limit + MARGIN
         self._waiting += 1
         try:
-            async with self._turn:
-                return await self._run(call)
+            try:
+                async with asyncio.timeout_at(until):
+                    await self._turn.acquire()
+            except TimeoutError:
+                raise self._busy() from None
+            try:
+                return await self._run(call, until)
+            finally:
+                self._turn.release()
         finally:
             self._waiting -= 1
 
-    async def _run(self, call: Call) -> Reply:
-        running = _Running(self.manifest, self._services, call, self._seldom)
-        limit = self.manifest.limits.deadline_ms / 1000
+    @property
+    def _limit(self) -> float:
+        """Seconds."""
+        return self.manifest.limits.deadline_ms / 1000
+
+    def _busy(self) -> SkillFault:
+        return SkillFault(f"{self.name} is busy", "ask again in a moment")
+
+    async def _run(self, call: Call, until: float) -> Reply:
+        if self._last and not self._last.done():  # given up, and still in a host function: a second one would block too
+            raise self._busy()
+        running = Running(self.manifest, self._services, call, self._seldom)
         work = asyncio.get_running_loop().run_in_executor(ENGINE.pool, self._inside, running)
+        self._last = work
         try:
-            async with asyncio.timeout(limit + MARGIN):
+            async with asyncio.timeout_at(until):
                 reply = await asyncio.shield(work)
         except TimeoutError:
-            running.given_up = True
-            work.add_done_callback(_forget)
-            raise self._failed(running, SkillFault(f"{self.name} did not answer within {limit:.1f} s")) from None
+            known = self._give_up(running, work)
+            raise self._failed(SkillFault(f"{self.name} did not answer within {self._limit:.1f} s"), known) from None
         except SkillFault as fault:
-            raise self._failed(running, fault) from None
+            raise self._failed(fault, tuple(running.deeds)) from None
         except asyncio.CancelledError:
-            running.given_up = True
-            work.add_done_callback(_forget)
+            self._give_up(running, work)
             raise
         self._breaker.worked()
         return reply
 
-    def _failed(self, running: _Running, fault: SkillFault) -> SkillFault:
-        fault.deeds = tuple(running.deeds)
-        benched = self._breaker.failed()
-        self._seldom("skill failed", level=logging.WARNING, skill=self.name, reason=str(fault), benched=benched)
+    def _give_up(self, running: Running, work: asyncio.Future[Reply]) -> tuple[Deed, ...]:
+        """What was done so far; what is being done is not known to be. What comes of it later is told in the log."""
+        running.given_up = True
+        known, doing = tuple(running.deeds), running.doing
+
+        def ended(work: asyncio.Future[Reply]) -> None:
+            if not work.cancelled():
+                work.exception()
+            if late := running.deeds[len(known) :]:
+                told = [f"{deed.what} {'done' if deed.ok else 'failed'}: {deed.detail}" for deed in late]
+                log("skill acted late", level=logging.WARNING, skill=self.name, deeds=told)
+
+        work.add_done_callback(ended)
+        return (*known, Deed(doing, False, "it had not ended in time")) if doing else known
+
+    def _failed(self, fault: SkillFault, deeds: tuple[Deed, ...]) -> SkillFault:
+        fault.deeds = deeds
+        self._seldom("skill failed", skill=self.name, reason=str(fault))
+        if self._breaker.failed():
+            seconds = round(self._breaker.benched)
+            log("skill benched", level=logging.WARNING, skill=self.name, seconds=seconds, reason=str(fault))
         return fault
 
     # --- in its thread -----------------------------------------------------------------------------------------------
 
-    def _inside(self, running: _Running) -> Reply:
+    def _inside(self, running: Running) -> Reply:
+        if running.given_up:  # while it waited for a thread
+            raise SkillFault(f"{self.name} had no thread in time")
         limits = self.manifest.limits
+        running.until = time.monotonic() + self._limit
         store = wasmtime.Store(ENGINE.engine)
         store.set_limits(
             memory_size=limits.memory_mb << 20, table_elements=limits.table, instances=1, tables=4, memories=1
         )
         store.set_fuel(limits.fuel)
-        store.set_epoch_deadline(max(1, round(limits.deadline_ms / 1000 / TICK)))
-        _here.running = running
+        store.set_epoch_deadline(max(1, round(self._limit / TICK)))
+        _here.running, _here.inside = running, False
         try:
             with ENGINE:
                 instance = self._linker.instantiate(store, self._module)
@@ -216,25 +225,50 @@ class Sandboxed:
                     start(store)
                 memory, alloc = exports["memory"], exports["parley_alloc"]
                 entry: Any = exports["parley_call"]
-                asked = json.dumps(_as_json(running.call), ensure_ascii=False).encode()
+                asked = json.dumps(_as_json(running.call), ensure_ascii=False).encode("utf-8", "replace")
                 place = _put(store, memory, alloc, asked)
                 packed = int(entry(store, place, len(asked)))
                 text = _get(store, memory, packed, limits.output_kb * 1024)
         except (wasmtime.WasmtimeError, wasmtime.Trap) as error:
             raise SkillFault(f"{self.name} was stopped: {_why(error)}", "see the skill's limits") from None
         except (ValueError, TypeError, IndexError, OverflowError) as error:
-            raise SkillFault(f"{self.name} answered nonsense: {_short(error)}") from None
+            raise SkillFault(f"{self.name} answered nonsense: {short(error)}") from None
         finally:
             _here.running = None
-        return _reply(self.name, self.manifest.grants, text, running)
+        return _reply(self.manifest, text, running)
 
 
 _here = threading.local()
 
 
-def _forget(work: asyncio.Future[Reply]) -> None:
-    if not work.cancelled():
-        work.exception()
+def _compiled(content: bytes) -> wasmtime.Module:
+    """Compiling takes many times as long as loading what was compiled. Raises WasmtimeError.
+
+    What is kept is machine code, so only a file that this user wrote, nobody else can write, and that is whole is
+    believed; wasmtime itself refuses what another version or another processor compiled.
+    """
+    name = f"{hashlib.sha256(content).hexdigest()}-{version('wasmtime')}.cwasm"
+    path = cache_home() / "skills" / name
+    with suppress(OSError, wasmtime.WasmtimeError):
+        info, kept = path.stat(), path.read_bytes()
+        ours = info.st_uid == os.getuid() and not info.st_mode & 0o022
+        if ours and hashlib.sha256(kept[32:]).digest() == kept[:32]:
+            return wasmtime.Module.deserialize(ENGINE.engine, kept[32:])
+    module = wasmtime.Module(ENGINE.engine, content)
+    with suppress(OSError):  # it is a cache: without it the next start is slower
+        _keep(path, bytes(module.serialize()))
+    return module
+
+
+def _keep(path: Path, code: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    part = path.with_suffix(f".{os.getpid()}.part")
+    part.write_bytes(hashlib.sha256(code).digest() + code)
+    part.chmod(0o600)
+    part.replace(path)
+    kept = sorted(path.parent.glob("*.cwasm"), key=lambda one: one.stat().st_mtime)
+    for old in kept[:-KEPT]:
+        old.unlink(missing_ok=True)
 
 
 def _check(module: wasmtime.Module, manifest: Manifest) -> None:
@@ -251,16 +285,23 @@ def _check(module: wasmtime.Module, manifest: Manifest) -> None:
                 f"{path} imports {wanted.name}, and was not granted {grant}",
                 f"grant {grant} in skill.toml, or do without",
             )
-        if str(wanted.type.params) != str(_TYPE.params) or str(wanted.type.results) != str(_TYPE.results):
-            raise SkillFault(f"{path} imports {wanted.name} with another type", "it takes (i32, i32) and gives i64")
+        if not _same(wanted.type, _HOST):
+            raise SkillFault(f"{path} imports {wanted.name} with another type", f"it is {_written(_HOST)}")
     exports = {export.name: export.type for export in module.exports}
-    for name, kind in (
-        ("memory", wasmtime.MemoryType),
-        ("parley_alloc", wasmtime.FuncType),
-        ("parley_call", wasmtime.FuncType),
-    ):
-        if not isinstance(exports.get(name), kind):
-            raise SkillFault(f"{path} does not export {name}", "see the ABI")
+    if not isinstance(exports.get("memory"), wasmtime.MemoryType):
+        raise SkillFault(f"{path} does not export memory", "see the ABI")
+    for name, kind in (("parley_alloc", _ALLOC), ("parley_call", _HOST), ("_initialize", _START)):
+        found = exports.get(name)
+        if not (name == "_initialize" and found is None) and not _same(found, kind):
+            raise SkillFault(f"{path} does not export {name} as {_written(kind)}", "see the ABI")
+
+
+def _same(found: object, kind: wasmtime.FuncType) -> bool:
+    return isinstance(found, wasmtime.FuncType) and _written(found) == _written(kind)
+
+
+def _written(kind: wasmtime.FuncType) -> str:
+    return f"({', '.join(map(str, kind.params))}) -> ({', '.join(map(str, kind.results))})"
 
 
 # --- memory of the guest -----------------------------------------------------------------------------------------
@@ -297,56 +338,46 @@ def _as_json(call: Call) -> dict[str, Json]:
     }
 
 
-def parse(text: str) -> Any:
-    """Strict JSON: no NaN, no endless depth. Raises ValueError."""
-    depth = deepest = 0
-    for char in text:
-        depth += (char in "[{") - (char in "]}")
-        deepest = max(deepest, depth)
-    if deepest > 40:
-        raise ValueError("JSON that is too deep")
-
-    def refuse(name: str) -> None:
-        raise ValueError(f"{name} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def clean(text: str, limit: int = SPOKEN) -> str:
-    """Without control characters, terminal escapes and what is not seen."""
-    kept = (" " if char in "\n\t" or unicodedata.category(char).startswith("Z") else char for char in text)
-    return "".join(char for char in kept if not unicodedata.category(char).startswith("C"))[:limit]
-
-
-def _reply(name: str, granted: Grants, text: str, running: _Running) -> Reply:
+def _reply(manifest: Manifest, text: str, running: Running) -> Reply:
     try:
         found = parse(text)
         if not isinstance(found, dict):
             raise ValueError("no object")
-        ask = found.get("ask")
-        context = found.get("context") or {}
-        suggestions = found.get("suggestions") or []
-        if not isinstance(context, dict) or not isinstance(suggestions, list):
-            raise ValueError("context or suggestions of the wrong kind")
-        say = found.get("say") or ""
-        if not isinstance(say, str):
-            raise ValueError("say is no text")
-        wanted = None
-        if ask is not None and granted.ask:
-            if not isinstance(ask, dict) or not isinstance(ask.get("intent"), str):
-                raise ValueError("ask names no intent")
-            wanted = Ask(ask["intent"], str(ask.get("slot") or ""), bool(ask.get("yes_no")))
-    except (ValueError, RecursionError) as error:
-        raise SkillFault(f"{name} answered nonsense: {_short(error)}") from None
+        say, context, suggestions = (
+            _part(found, "say", str),
+            _part(found, "context", dict),
+            _part(found, "suggestions", list),
+        )
+        if not all(isinstance(one, str) for one in suggestions):
+            raise ValueError("suggestions that are no texts")
+        ask = _ask(manifest, found.get("ask"))
+    except ValueError as error:
+        raise SkillFault(f"{manifest.name} answered nonsense: {short(error)}") from None
     return Reply(
         say=clean(" ".join(filter(None, (*running.said, say)))),
-        ask=wanted,
+        ask=ask,
         context=context,
-        data=found.get("data"),
-        suggestions=tuple(clean(str(one), 100) for one in suggestions[:8]),
+        data=clean_all(found.get("data")),
+        suggestions=tuple(clean(one, 100) for one in suggestions[:8]),
         deeds=tuple(running.deeds),
         failed=bool(found.get("failed")),
     )
+
+
+def _part(found: dict[str, Any], name: str, kind: type) -> Any:
+    value = found.get(name)
+    if value is not None and not isinstance(value, kind):
+        raise ValueError(f"{name} of the wrong kind")
+    return value or kind()
+
+
+def _ask(manifest: Manifest, found: Any) -> Ask | None:
+    if found is None or not manifest.grants.ask:
+        return None
+    intent = found.get("intent") if isinstance(found, dict) else None
+    if not isinstance(intent, str) or intent not in manifest.intents:
+        raise ValueError("ask names no intent of the manifest")
+    return Ask(intent, clean(str(found.get("slot") or ""), 60), bool(found.get("yes_no")))
 
 
 def _why(error: Exception) -> str:
@@ -360,214 +391,31 @@ def _why(error: Exception) -> str:
     ):
         if sign in text:
             return why
-    return _short(error)
-
-
-def _short(error: Exception) -> str:
-    return clean(str(error).strip().partition("\n")[0], 160)
-
-
-# --- host functions -----------------------------------------------------------------------------------------
-
-
-class _Running:
-    """One call: what it may do, and what was done for it."""
-
-    def __init__(self, manifest: Manifest, services: Services, call: Call, seldom: Seldom) -> None:
-        self.manifest, self.services, self.call, self.seldom = manifest, services, call, seldom
-        self.deeds: list[Deed] = []
-        self.said: list[str] = []
-        self.given_up = False
-        rule = manifest.intents.get(call.name) or manifest.tools.get(call.name)
-        self.acts = rule is not None and rule.effect != "none"
-
-    def do(self, name: str, given: Mapping[str, Any]) -> Json:
-        """Raises _Refused."""
-        what = ACTS.get(name)
-        if name == "http_fetch" and str(given.get("method", "GET")).upper() == "GET":
-            what = None
-        if self.given_up:
-            raise _Refused("the call was given up")
-        if what is None:
-            return self._try(name, given)
-        if not self.acts:
-            raise _Refused(f"{self.call.name} only reads, by its manifest")
-        if len(self.deeds) >= self.manifest.limits.acts:
-            raise _Refused("it has done enough for one call")
-        try:
-            value = self._try(name, given)
-        except _Refused as refusal:
-            self.deeds.append(Deed(what, False, str(refusal)))
-            raise
-        self.deeds.append(Deed(what, True, _detail(name, given)))
-        return value
-
-    def _try(self, name: str, given: Mapping[str, Any]) -> Json:
-        function: Callable[[Mapping[str, Any]], Json] = getattr(self, f"_{name}")
-        try:
-            return function(given)
-        except Fault as fault:
-            raise _Refused(fault.message) from fault
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise _Refused(f"{name} was asked wrongly: {_short(error)}") from error
-
-    def _say(self, given: Mapping[str, Any]) -> Json:
-        if len(self.said) < 4:
-            self.said.append(clean(_text(given, "text"), 300))
-        return None
-
-    def _log(self, given: Mapping[str, Any]) -> Json:
-        self.seldom(f"skill {self.manifest.name}", level=logging.INFO, text=clean(_text(given, "text"), 300))
-        return None
-
-    def _clock(self, given: Mapping[str, Any]) -> Json:
-        now = self.services.now()
-        return {"now": now.isoformat(timespec="seconds"), "unix": now.timestamp()}
-
-    def _memory_read(self, given: Mapping[str, Any]) -> Json:
-        return self._memory.read(_key(given))
-
-    def _memory_write(self, given: Mapping[str, Any]) -> Json:
-        self._memory.write(_key(given), _text(given, "text"))
-        return None
-
-    def _memory_delete(self, given: Mapping[str, Any]) -> Json:
-        return self._memory.delete(_key(given))
-
-    def _memory_keys(self, given: Mapping[str, Any]) -> Json:
-        return self._memory.keys(str(given.get("prefix") or ""))
-
-    @property
-    def _memory(self) -> Memory:
-        return self.services.memory(self.manifest.name)
-
-    def _data_read(self, given: Mapping[str, Any]) -> Json:
-        return read_data(self.manifest, _text(given, "name"))
-
-    def _alarm_set(self, given: Mapping[str, Any]) -> Json:
-        due = given.get("due")
-        alarm = self.services.alarms.add(
-            given["kind"],
-            name=clean(str(given.get("name") or ""), 80),
-            seconds=float(given.get("seconds") or 0),
-            due=datetime.fromisoformat(due) if due else None,
-            text=clean(str(given.get("text") or ""), 300),
-            repeat=tuple(given.get("repeat") or ()),
-        )
-        return _alarm(alarm)
-
-    def _alarm_list(self, given: Mapping[str, Any]) -> Json:
-        return [_alarm(alarm) for alarm in self.services.alarms.all()]
-
-    def _alarm_cancel(self, given: Mapping[str, Any]) -> Json:
-        if not self.services.alarms.cancel(int(given["id"])):
-            raise _Refused("there is no such alarm")
-        return None
-
-    def _http_fetch(self, given: Mapping[str, Any]) -> Json:
-        method, url = str(given.get("method") or "GET").upper(), _text(given, "url")
-        if method not in ("GET", "POST", "PUT", "DELETE", "PATCH") or not grants.host(url, self.manifest.grants.http):
-            raise _Refused(f"{method} {url:.100} was not granted")
-        body = str(given.get("body") or "")
-        status, text = self.services.network.fetch(method, url, body, deadline_s=self._seconds, limit=ANSWER // 2)
-        return {"status": status, "body": text}
-
-    def _mqtt_publish(self, given: Mapping[str, Any]) -> Json:
-        topic = _text(given, "topic")
-        if not grants.topic(topic, self.manifest.grants.publish):
-            raise _Refused(f"publishing to {topic:.100} was not granted")
-        self.services.network.publish(topic, _text(given, "payload"), deadline_s=self._seconds)
-        return None
-
-    def _mqtt_last(self, given: Mapping[str, Any]) -> Json:
-        topic = _text(given, "topic")
-        if not grants.topic(topic, self.manifest.grants.read):
-            raise _Refused(f"reading {topic:.100} was not granted")
-        return self.services.network.last(topic)
-
-    def _control_get(self, given: Mapping[str, Any]) -> Json:
-        return self.services.controls.get(self._control(given))
-
-    def _control_set(self, given: Mapping[str, Any]) -> Json:
-        self.services.controls.set(self._control(given), given["value"])
-        return None
-
-    def _control(self, given: Mapping[str, Any]) -> str:
-        name = _text(given, "name")
-        if name not in self.manifest.grants.controls:
-            raise _Refused(f"the control {name:.40} was not granted")
-        return name
-
-    @property
-    def _seconds(self) -> float:
-        return HOST * self.manifest.limits.deadline_ms / 1000
-
-
-def read_data(manifest: Manifest, name: str) -> str:
-    """A data file of a skill, the user's own before the skill's. Raises SkillFault."""
-    if not grants.file(name):
-        raise SkillFault(f"{name!r:.60} is no plain file name", "name a file of the folder data")
-    for folder in (config_home() / "skills" / manifest.name, manifest.folder / "data"):
-        path = folder / name
-        try:
-            if path.is_file():
-                if path.stat().st_size > DATA:
-                    raise SkillFault(f"{path} is larger than {DATA >> 20} MB", "make it smaller")
-                return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise SkillFault(f"{path} cannot be read: {error}", "make it a readable UTF-8 file") from error
-    raise SkillFault(f"{manifest.name} has no data file {name}", f"put it into {manifest.folder / 'data'}")
+    return short(error)
 
 
 def _host(name: str) -> Callable[..., int]:
     """The function that the guest sees."""
 
     def function(caller: wasmtime.Caller, place: int, size: int) -> int:
-        running: _Running = _here.running
+        if _here.inside:  # parley_alloc called the host, which calls parley_alloc...
+            raise ValueError(f"it calls {name} while the box calls parley_alloc")
+        running: Running = _here.running
         memory, alloc = caller["memory"], caller["parley_alloc"]
         try:
             given = parse(_get(caller, memory, (place & 0xFFFFFFFF) << 32 | size & 0xFFFFFFFF, REQUEST) or "{}")
             if not isinstance(given, dict):
-                raise _Refused(f"{name} takes an object")
+                raise Refused(f"{name} takes an object")
             answer: dict[str, Json] = {"ok": True, "value": running.do(name, given)}
-        except (_Refused, ValueError, RecursionError) as error:
-            answer = {"ok": False, "error": _short(error)}
+        except (Refused, ValueError) as error:
+            answer = {"ok": False, "error": short(error)}
         text = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
         if len(text) > ANSWER:
             text = b'{"ok": false, "error": "the answer is too large"}'
-        return _put(caller, memory, alloc, text) << 32 | len(text)
+        _here.inside = True
+        try:
+            return _put(caller, memory, alloc, text) << 32 | len(text)
+        finally:
+            _here.inside = False
 
     return function
-
-
-def _alarm(alarm: Alarm) -> dict[str, Json]:
-    return {
-        "id": alarm.id,
-        "kind": alarm.kind,
-        "name": alarm.name,
-        "due": alarm.due.isoformat(),
-        "seconds": alarm.seconds,
-        "text": alarm.text,
-        "repeat": list(alarm.repeat),
-        "state": alarm.state,
-    }
-
-
-def _text(given: Mapping[str, Any], name: str) -> str:
-    value = given.get(name)
-    if not isinstance(value, str):
-        raise ValueError(f"{name} must be a text")
-    return value
-
-
-def _key(given: Mapping[str, Any]) -> str:
-    name = _text(given, "key")
-    if not grants.key(name):
-        raise ValueError(f"{name!r:.40} cannot be a key")
-    return name
-
-
-def _detail(name: str, given: Mapping[str, Any]) -> str:
-    return clean(
-        " ".join(str(given[key]) for key in ("kind", "name", "key", "topic", "url", "value") if key in given), 120
-    )

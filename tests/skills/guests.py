@@ -40,16 +40,23 @@ def wat(
     return BASE.format(reply=reply, body=body or packed(16, size), imports=imports, more=more, alloc=alloc, most=most)
 
 
-def asks(name: str, request: str) -> str:
-    """Gives a host function a request and replies with what it answered, in `data`."""
-    size = len(request)
-    quoted = request.replace('"', "\\22")
-    head, tail = "{\\22data\\22: ", "}"
+def asks(name: str, request: str, *then: tuple[str, str], before: str = "", alloc: str = ALLOC) -> str:
+    """Calls host functions, each with its request, and replies with what the last one answered, in `data`. `before`
+    runs first; "$host" is the first function, and its request is at 512."""
+    calls = [(name, request), *then]
+    imports, texts, body = "", "", ""
+    for number, (function, asked) in enumerate(calls):
+        called, place = "$host" if number == 0 else f"$host{number}", 512 + 256 * number
+        imports += f'(import "parley" "{function}" (func {called} (param i32 i32) (result i64)))'
+        texts += '(data (i32.const {}) "{}")'.format(place, asked.replace('"', "\\22"))
+        body += f"(local.set $r (call {called} (i32.const {place}) (i32.const {len(asked)})))\n"
     return wat(
-        imports=f'(import "parley" "{name}" (func $host (param i32 i32) (result i64)))',
-        more=f"""(data (i32.const 512) "{quoted}") (data (i32.const 2048) "{head}") (data (i32.const 2100) "{tail}")""",
+        imports=imports,
+        alloc=alloc,
+        more=f"""{texts} (data (i32.const 2048) "{{\\22data\\22: ") (data (i32.const 2100) "}}")
+  (global $busy (mut i32) (i32.const 0))""",
         body=f"""(local $r i64) (local $to i32) (local $from i32) (local $size i32)
-    (local.set $r (call $host (i32.const 512) (i32.const {size})))
+    {before} {body}
     (local.set $size (i32.wrap_i64 (local.get $r)))
     (local.set $from (i32.wrap_i64 (i64.shr_u (local.get $r) (i64.const 32))))
     (local.set $to (i32.const 40000))
@@ -85,6 +92,10 @@ FAULTS = {
     "not a number": wat(reply="{\\22data\\22: NaN}"),
     "wrong kinds": wat(reply="{\\22say\\22: 7}"),
     "too deep": wat(reply="{\\22data\\22: " + "[" * 100 + "]" * 100 + "}"),
+    "too large": wat(reply="{\\22data\\22: 1e999}"),
+    "half a character": wat(reply="{\\22data\\22: \\22\\\\ud800\\22}"),
+    "suggests nothing": wat(reply="{\\22suggestions\\22: [7]}"),
+    "starts at once": wat(more="(func $start (loop $again (br $again))) (start $start)"),
     "starts for ever": wat(more='(func (export "_initialize") (loop $again (br $again)))'),
 }
 

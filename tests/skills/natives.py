@@ -10,13 +10,13 @@ from zoneinfo import ZoneInfo
 
 from appliance.errors import NetworkFault, SkillFault
 from appliance.skills.dialogue import Dialogue, Outcome
+from appliance.skills.host import read_data
 from appliance.skills.intents.recognise import Intents
 from appliance.skills.intents.templates import load
 from appliance.skills.library import SHIPPED
 from appliance.skills.manifest import Manifest, read
 from appliance.skills.native import natives
 from appliance.skills.native.knobs import Knob, Knobs
-from appliance.skills.sandbox import read_data
 from appliance.skills.skill import Alarm, Call, Memory, Reply, Services
 from appliance.store.alarms import Alarms, Clocks
 from appliance.store.cells import Cells

@@ -7,15 +7,21 @@ import shutil
 from pathlib import Path
 
 import pytest
-from guests import folder, services, wat
+from guests import FAULTS, folder, services, wat
 
 from appliance.errors import SkillFault
-from appliance.skills.library import Library
-from appliance.skills.signature import Keys, digest
+from appliance.skills.library import Library, Native
+from appliance.skills.signature import Keys
 from appliance.skills.skill import Call
 
 HI = "[intents.Hi]\nsay = 'hi there'"
 SENTENCES = 'language: en\nintents:\n  Hi:\n    data:\n      - sentences: ["{}"]\n'
+
+
+@pytest.fixture(autouse=True)
+def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
 
 
 def add(root: Path, name: str, say: str = "Hello.", sentence: str = "hi there", intents: str = HI) -> Path:
@@ -25,10 +31,11 @@ def add(root: Path, name: str, say: str = "Hello.", sentence: str = "hi there", 
     return place
 
 
-def library(root: Path, keys: Keys | None = None, **more: object) -> Library:
-    made = Library(
-        services(), (root,), keys=keys, shipped=root / "none", clock=iter(range(0, 10_000, 10)).__next__, **more
-    )  # type: ignore[arg-type]
+def library(
+    root: Path, keys: Keys | None = None, disabled: tuple[str, ...] = (), native: Native | None = None
+) -> Library:
+    clock = iter(range(0, 10_000, 10)).__next__
+    made = Library(services(), (root,), keys=keys, disabled=disabled, native=native, shipped=root / "none", clock=clock)
     made.load()
     return made
 
@@ -97,7 +104,7 @@ def test_only_the_product_brings_native_skills(tmp_path: Path) -> None:
     place = add(tmp_path, "greeter")
     text = (place / "skill.toml").read_text()
     (place / "skill.toml").write_text(text.replace('module = "skill.wasm"', 'native = "clock"'))
-    made = library(tmp_path, native={"clock": lambda manifest, given: None})
+    made = library(tmp_path, native={})
     assert "only a part of Parley" in made.faults[0].message
 
 
@@ -112,32 +119,6 @@ def test_what_is_signed_loads_and_what_is_not_does_not(tmp_path: Path) -> None:
     assert "greeter" in library(tmp_path / "skills", keys).skills
 
 
-@pytest.mark.parametrize("change", ["module", "manifest", "sentences", "added", "removed", "renamed"])
-def test_a_change_behind_the_signature_is_noticed(tmp_path: Path, change: str) -> None:
-    keys = Keys(tmp_path / "keys")
-    place = add(tmp_path / "skills", "greeter")
-    (place / "data").mkdir()
-    (place / "data/a.txt").write_text("a")
-    keys.sign(place)
-    keys.check(place)
-    match change:
-        case "module":
-            with (place / "skill.wasm").open("ab") as file:
-                file.write(b"\0")
-        case "manifest":
-            (place / "skill.toml").write_text((place / "skill.toml").read_text() + "[grants]\nmemory = 1\n")
-        case "sentences":
-            (place / "intents/en.yaml").write_text(SENTENCES.format("good day"))
-        case "added":
-            (place / "data/b.txt").write_text("")
-        case "removed":
-            (place / "data/a.txt").unlink()
-        case "renamed":
-            (place / "data/a.txt").rename(place / "data/b.txt")
-    with pytest.raises(SkillFault, match="has changed since it was signed"):
-        keys.check(place)
-
-
 def test_without_the_check_a_changed_skill_would_load(tmp_path: Path) -> None:
     """The test of the test above."""
     place = add(tmp_path / "skills", "greeter")
@@ -147,27 +128,43 @@ def test_without_the_check_a_changed_skill_would_load(tmp_path: Path) -> None:
     assert not library(tmp_path / "skills", keys=Keys(tmp_path / "keys")).skills
 
 
-def test_another_boxs_signature_counts_where_its_key_is_trusted(tmp_path: Path) -> None:
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    maker = Keys(tmp_path / "maker")
-    place = add(tmp_path / "skills", "greeter")
-    maker.sign(place)
-    with pytest.raises(SkillFault, match="signed by nobody who is trusted"):
-        Keys(tmp_path / "box").check(place)
-    private = Ed25519PrivateKey.from_private_bytes((tmp_path / "maker/box.key").read_bytes())
-    (tmp_path / "trusted").mkdir()
-    (tmp_path / "trusted/maker.pub").write_text(private.public_key().public_bytes_raw().hex())
-    Keys(tmp_path / "box", (tmp_path / "trusted",)).check(place)
-
-
-def test_the_boxs_key_is_its_own(tmp_path: Path) -> None:
-    Keys(tmp_path / "keys").sign(add(tmp_path, "greeter"))
-    assert (tmp_path / "keys/box.key").stat().st_mode & 0o077 == 0
+def test_the_users_own_data_file_is_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    place = add(tmp_path / "skills", "greeter", sentence="hi {name}")
+    (place / "data").mkdir()
+    (place / "data/names.toml").write_text('[[names]]\nname = "anna"\n')
+    with (place / "intents/en.yaml").open("a") as file:
+        file.write("lists:\n  name: { data: names.toml, table: names }\n")
+    made = library(tmp_path / "skills")
+    assert made.intents.readings("hi anna")
+    assert not made.intents.readings("hi zebedee")
+    own = tmp_path / "config/parley/skills/greeter"
+    own.mkdir(parents=True)
+    (own / "names.toml").write_text('[[names]]\nname = "zebedee"\n')
+    assert made.poll()
+    assert made.intents.readings("hi zebedee")
 
 
-def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
+def test_a_skill_that_is_loaded_again_is_benched_no_more(tmp_path: Path) -> None:
     place = add(tmp_path, "greeter")
-    (place / "data").symlink_to("/etc")
-    with pytest.raises(SkillFault, match="is a link"):
-        digest(place)
+    folder(tmp_path, "greeter", FAULTS["traps"], intents=HI)
+    made = library(tmp_path)
+    for _ in range(3):
+        with pytest.raises(SkillFault, match="it gave up"):
+            said(made, "greeter")
+    with pytest.raises(SkillFault, match="left alone"):
+        said(made, "greeter")
+    assert add(tmp_path, "greeter") == place
+    assert made.poll()
+    assert said(made, "greeter") == "Hello."
+
+
+async def test_a_call_that_runs_ends_on_the_old_version(tmp_path: Path) -> None:
+    add(tmp_path, "greeter", "Old.")
+    made = library(tmp_path)
+    running = asyncio.create_task(made.skills["greeter"].call(Call("Hi", {})))
+    await asyncio.sleep(0)
+    add(tmp_path, "greeter", "New.")
+    assert made.poll()
+    assert (await running).say == "Old."
+    assert (await made.skills["greeter"].call(Call("Hi", {}))).say == "New."

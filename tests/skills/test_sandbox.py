@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import pytest
-from guests import FAULTS, LOOP, Memory, Network, asks, folder, services, wat
+from guests import ALLOC, FAULTS, LOOP, Memory, Network, asks, folder, services, wat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from appliance import config
 from appliance.errors import SkillFault
-from appliance.skills import grants, manifest, sandbox
-from appliance.skills.breaker import Breaker
-from appliance.skills.sandbox import Sandboxed, clean, parse
-from appliance.skills.skill import Call, Services
+from appliance.skills import manifest, sandbox
+from appliance.skills.host import ACTS, clean, parse
+from appliance.skills.sandbox import Sandboxed
+from appliance.skills.skill import Call, Deed, Reply, Services
 
 LIMITS = "[limits]\nfuel = 20_000_000\ndeadline_ms = 200\nmemory_mb = 2\noutput_kb = 4\ntable = 10_000\n"
 DO = Call("Do", {})
+json_like = st.dictionaries(
+    st.sampled_from(["say", "ask", "context", "data", "suggestions", "failed", "deeds"]),
+    st.recursive(
+        st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5)),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["intent", "slot", "x"]), inner, max_size=3)
+        ),
+        max_leaves=5,
+    ),
+    max_size=4,
+).map(lambda found: json.dumps(found).encode())
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 def skill(
@@ -42,13 +64,16 @@ async def test_a_faulty_skill_is_stopped_and_another_answers(tmp_path: Path, fau
         await broken
 
 
-async def test_a_skill_that_keeps_failing_is_benched(tmp_path: Path) -> None:
+async def test_a_skill_that_keeps_failing_is_benched_and_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     bad = skill(tmp_path, "bad", FAULTS["traps"])
     for _ in range(3):
         with pytest.raises(SkillFault, match="it gave up"):
             await bad.call(DO)
     with pytest.raises(SkillFault, match="left alone for"):
         await bad.call(DO)
+    assert caplog.messages.count("skill benched") == 1
 
 
 async def test_fuel_stops_what_the_clock_has_not_yet(tmp_path: Path) -> None:
@@ -70,23 +95,106 @@ async def test_without_limits_the_loop_would_go_on(tmp_path: Path, monkeypatch: 
     bad = skill(tmp_path, "bad", wat(body=LOOP), limits=limits)
     with pytest.raises(SkillFault, match="did not answer within"):
         await bad.call(DO)
-    with pytest.raises(SkillFault, match="did not answer within"):
+    with pytest.raises(SkillFault, match="busy"):  # its thread is taken, and it gets no second one
         await bad.call(DO)
 
 
-async def test_a_host_call_that_blocks_is_not_waited_for_and_does_nothing_later(tmp_path: Path) -> None:
-    network = Network(lambda: time.sleep(0.8))
-    text = asks("mqtt_publish", '{"topic": "a/b", "payload": "x"}')
-    bad = skill(tmp_path, "bad", text, 'publish = ["a/#"]', services(network=network))
+PUBLISH = asks("mqtt_publish", '{"topic": "a/b", "payload": "x"}')
+
+
+class Gate:
+    """Blocks until it is opened, and says when somebody has come."""
+
+    def __init__(self) -> None:
+        self.reached, self.open = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.reached.set()
+        self.open.wait(10)
+
+
+async def test_a_host_call_that_blocks_is_not_waited_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    gate = Gate()
+    network = Network(gate)
+    bad = skill(tmp_path, "bad", PUBLISH, 'publish = ["a/#"]', services(network=network))
     with pytest.raises(SkillFault, match="did not answer within") as caught:
         await bad.call(DO)
-    assert caught.value.deeds == ()
+    assert [(deed.what, deed.ok) for deed in cast("tuple[Deed, ...]", caught.value.deeds)] == [("mqtt.publish", False)]
+    for _ in range(5):
+        with pytest.raises(SkillFault, match="busy"):
+            await bad.call(DO)
+    gate.open.set()
+    assert bad._last is not None
+    await asyncio.wait([bad._last])
+    await asyncio.sleep(0)
+    assert "skill acted late" in caplog.messages
+    assert len(network.published) == 1, "what had begun ends; the calls behind it never began"
+
+
+async def test_a_call_that_was_given_up_begins_no_act(tmp_path: Path) -> None:
+    """It is given up in one host function, and would act in the next."""
+    gate, memory = Gate(), Memory()
+    twice = asks("mqtt_publish", '{"topic": "a/b", "payload": "x"}', ("memory_write", '{"key": "k", "text": "v"}'))
+    granted = 'publish = ["a/#"]\nmemory = 100'
+    good = skill(tmp_path, "good", twice, granted, services(memory))
+    assert [deed.what for deed in (await good.call(DO)).deeds] == ["mqtt.publish", "memory.write"]
+    memory.clear()
+    bad = skill(tmp_path, "bad", twice, granted, services(memory, Network(gate)))
+    with pytest.raises(SkillFault, match="did not answer within"):
+        await bad.call(DO)
+    gate.open.set()
+    assert bad._last is not None
+    await asyncio.wait([bad._last])
+    assert not memory
+
+
+async def test_a_call_that_is_cancelled_begins_no_act(tmp_path: Path) -> None:
+    gate = Gate()
+    first = skill(tmp_path, "first", PUBLISH, 'publish = ["a/#"]', services(network=Network(gate)))
+    task = asyncio.create_task(first.call(DO))
+    await asyncio.to_thread(gate.reached.wait, 10)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(SkillFault, match="busy"):
+        await first.call(DO)
+    gate.open.set()
+
+
+async def test_calls_of_one_skill_wait_for_each_other_but_not_without_end(tmp_path: Path) -> None:
+    good = skill(tmp_path, "good", wat())
+    calls = [asyncio.create_task(good.call(DO)) for _ in range(sandbox.WAITING + 3)]
+    found = await asyncio.gather(*calls, return_exceptions=True)
+    assert [type(one) for one in found] == [Reply] * sandbox.WAITING + [SkillFault] * 3
+
+
+async def test_no_more_than_is_allowed_is_done(tmp_path: Path) -> None:
+    limits = LIMITS + "acts = 0\n"
+    reply = await skill(tmp_path, "eager", PUBLISH, 'publish = ["a/#"]', limits=limits).call(DO)
+    assert reply.deeds == ()
+
+
+async def test_a_flood_of_log_lines_is_held_back(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    loop = "(loop $again (drop (call $host (i32.const 512) (i32.const 13))) (br $again))"
+    flood = asks("log", '{"text": "x"}', before=loop, alloc="(i32.const 8192)")  # a place that is used again
+    with pytest.raises(SkillFault, match="it took too long"):
+        await skill(tmp_path, "flood", flood, "log = true").call(DO)
+    assert caplog.messages.count("skill flood") == 1
+
+
+async def test_a_host_function_inside_of_parley_alloc_is_refused(tmp_path: Path) -> None:
+    """Host, alloc, host, alloc...: each level would take stack that wasmtime does not count."""
+    again = "(if (global.get $busy) (then (drop (call $host (i32.const 512) (i32.const 2)))))"
+    text = asks("clock", "{}", before="(global.set $busy (i32.const 1))", alloc=f"{again} {ALLOC}")
+    text = text.replace(f"{again} (local $at i32)", f"(local $at i32) {again}")  # locals come first
+    with pytest.raises(SkillFault, match="it calls clock while the box calls parley_alloc"):
+        await skill(tmp_path, "deep", text, "clock = true").call(DO)
 
 
 async def test_one_that_blocks_keeps_no_other_waiting(tmp_path: Path) -> None:
     slow = services(network=Network(lambda: time.sleep(0.5)))
-    text = asks("mqtt_publish", '{"topic": "a/b", "payload": "x"}')
-    bad = skill(tmp_path, "bad", text, 'publish = ["a/#"]', slow)
+    bad = skill(tmp_path, "bad", PUBLISH, 'publish = ["a/#"]', slow)
     good = skill(tmp_path, "good", wat())
     broken = asyncio.create_task(bad.call(DO))
     assert (await asyncio.wait_for(good.call(DO), 0.4)).say == "Hello."
@@ -116,7 +224,7 @@ async def test_what_is_granted_is_done_and_what_is_not_cannot_be_imported(tmp_pa
     granted, request = GRANTED[name]
     reply = await skill(tmp_path, "good", asks(name, request), granted).call(DO)
     assert reply.data["ok"] is True  # type: ignore[call-overload,index]
-    acts = name in sandbox.ACTS and name != "http_fetch"
+    acts = name in ACTS and name != "http_fetch"
     assert [deed.ok for deed in reply.deeds] == ([True] if acts else [])
     with pytest.raises(SkillFault, match=f"imports {name}, and was not granted"):
         skill(tmp_path, "bad", asks(name, request))
@@ -164,6 +272,13 @@ async def test_a_question_needs_its_grant(tmp_path: Path) -> None:
     assert (await skill(tmp_path, "asks", wat(reply), "ask = true").call(DO)).ask is not None
 
 
+@pytest.mark.parametrize("intent", ["[]", "\\22Other\\22", "{}", "7"])
+async def test_a_question_is_about_an_intent_of_the_skill(tmp_path: Path, intent: str) -> None:
+    reply = f"{{\\22ask\\22: {{\\22intent\\22: {intent}}}}}"
+    with pytest.raises(SkillFault, match="ask names no intent"):
+        await skill(tmp_path, "asks", wat(reply), "ask = true").call(DO)
+
+
 async def test_nothing_unseen_is_spoken(tmp_path: Path) -> None:
     reply = "{\\22say\\22: \\22a\\\\u001b[31mb\\\\u200bc\\\\u202ed\\22}"
     assert (await skill(tmp_path, "sly", wat(reply)).call(DO)).say == "a[31mbcd"
@@ -175,6 +290,11 @@ async def test_nothing_unseen_is_spoken(tmp_path: Path) -> None:
         ('(module (import "wasi_snapshot_preview1" "fd_write" (func)) (memory (export "memory") 1))', "imports wasi"),
         ('(module (memory (export "memory") 1))', "does not export parley_alloc"),
         ('(module (import "parley" "say" (func (param i32) (result i64))))', "with another type"),
+        (
+            wat().replace("(param $n i32) (result i32)", "(param $n i64) (result i32)").replace(ALLOC, "(i32.const 0)"),
+            "does not export parley_alloc as",
+        ),
+        (wat(more='(func (export "_initialize") (param i32))'), "does not export _initialize as"),
     ],
 )
 def test_a_module_that_is_no_skill_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -185,16 +305,60 @@ def test_a_module_that_is_no_skill_is_refused(tmp_path: Path, text: str, message
 def test_what_is_no_module_is_refused(tmp_path: Path) -> None:
     place = folder(tmp_path, "bad", wat())
     (place / "skill.wasm").write_bytes(b"\0asm nonsense")
-    text = (place / "skill.toml").read_text()
-    with pytest.raises(SkillFault, match="is not the module that"):
-        manifest.read(place)
-    start = text.index("sha256:")
-    (place / "skill.toml").write_text(text[:start] + manifest.checksum(place / "skill.wasm") + text[start + 71 :])
+    path = place / "skill.toml"
+    path.write_text(re.sub("sha256:[0-9a-f]+", manifest.checksum(place / "skill.wasm"), path.read_text()))
     with pytest.raises(SkillFault, match="is no module"):
         Sandboxed(manifest.read(place), services())
 
 
-# --- pure ------------------------------------------------------------------------------------------------------------
+def test_a_module_that_changed_since_its_manifest_was_read_is_refused(tmp_path: Path) -> None:
+    read = manifest.read(folder(tmp_path, "bad", wat()))
+    folder(tmp_path, "bad", FAULTS["traps"])
+    with pytest.raises(SkillFault, match="is not the module that"):
+        Sandboxed(read, services())
+
+
+# --- what was compiled is kept ---------------------------------------------------------------------------------------
+
+
+async def test_what_was_compiled_is_loaded_and_what_is_damaged_is_compiled_again(tmp_path: Path) -> None:
+    skill(tmp_path, "good", wat())
+    [kept] = (config.cache_home() / "skills").iterdir()
+    assert kept.stat().st_mode & 0o077 == 0
+    whole = kept.read_bytes()
+    for damaged in (b"", whole[:100], whole[:-1] + bytes([whole[-1] ^ 1]), bytes(32) + whole[32:]):
+        kept.write_bytes(damaged)
+        assert (await skill(tmp_path, "good", wat()).call(DO)).say == "Hello."
+        assert kept.read_bytes() == whole
+
+
+async def test_what_others_can_write_is_not_believed(tmp_path: Path) -> None:
+    skill(tmp_path, "other", FAULTS["traps"])
+    [other] = (config.cache_home() / "skills").iterdir()
+    skill(tmp_path, "good", wat())
+    [good] = set((config.cache_home() / "skills").iterdir()) - {other}
+    good.write_bytes(other.read_bytes())
+    with pytest.raises(SkillFault):  # the test of the test: what lies there is what runs
+        await skill(tmp_path, "good", wat()).call(DO)
+    good.chmod(0o666)
+    assert (await skill(tmp_path, "good", wat()).call(DO)).say == "Hello."
+
+
+# --- replies ---------------------------------------------------------------------------------------------------------
+
+
+def as_wat(reply: bytes) -> str:
+    return "".join(f"\\{byte:02x}" for byte in reply)
+
+
+@settings(max_examples=60, deadline=None)
+@given(reply=st.one_of(st.binary(max_size=80), json_like))
+def test_any_reply_is_one_or_a_fault(tmp_path_factory: pytest.TempPathFactory, reply: bytes) -> None:
+    bad = skill(tmp_path_factory.mktemp("skill"), "bad", wat(as_wat(reply)), "ask = true")
+    with suppress(SkillFault):
+        found = asyncio.run(bad.call(DO))
+        assert found.say.isprintable()
+        json.dumps([found.data, found.context], allow_nan=False, ensure_ascii=False).encode()
 
 
 @given(st.text(max_size=60))
@@ -210,99 +374,9 @@ def test_clean_text_is_clean(text: str) -> None:
     assert clean(text).isprintable()
 
 
-topics = st.lists(st.sampled_from(["a", "b", ""]), min_size=1, max_size=4).map("/".join)
-
-
-@given(topic=topics)
-def test_a_topic_is_under_itself_and_under_everything(topic: str) -> None:
-    assert grants.topic(topic, [topic]) == bool(topic)
-    assert grants.topic(topic, ["#"]) == bool(topic)
-
-
-@given(topic=topics, other=topics)
-def test_a_plain_filter_is_one_topic(topic: str, other: str) -> None:
-    assert grants.topic(topic, [other]) == (topic == other != "")
-
-
-@pytest.mark.parametrize(
-    ("url", "hosts", "allowed"),
-    [
-        ("https://a.org/x", ["a.org"], True),
-        ("https://A.org./x", ["a.org"], True),
-        ("http://a.org:80/", ["a.org"], True),
-        ("http://a.org:8080/", ["a.org:8080"], True),
-        ("https://b.a.org/", ["a.org"], False),
-        ("https://a.org@b.org/", ["a.org"], False),
-        ("https://b.org#@a.org/", ["a.org"], False),
-        ("https://b.org\\@a.org/", ["a.org", "b.org"], False),
-        ("ftp://a.org/", ["a.org"], False),
-        ("https://a.org:99999/", ["a.org"], False),
-    ],
-)
-def test_a_host_is_exactly_the_one_named(url: str, hosts: list[str], allowed: bool) -> None:
-    assert grants.host(url, hosts) is allowed
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def test_the_bench_lasts_longer_each_time_and_ends_with_success() -> None:
-    clock = Clock()
-    breaker = Breaker(clock)
-    assert [breaker.failed() for _ in range(3)] == [False, False, True]
-    assert breaker.benched == 60
-    clock.now += 61
-    assert breaker.benched == 0
-    assert breaker.failed(), "a trial that fails benches at once"
-    assert breaker.benched == 120
-    clock.now += 121
-    breaker.worked()
-    assert [breaker.failed() for _ in range(3)] == [False, False, True]
-
-
-def test_rare_failures_do_not_bench() -> None:
-    clock = Clock()
-    breaker = Breaker(clock)
-    for _ in range(10):
-        assert not breaker.failed()
-        clock.now += 61
-
-
-@settings(max_examples=40, deadline=None)
-@given(text=st.text(max_size=200))
-def test_any_manifest_is_read_or_a_fault(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
-    place = tmp_path_factory.mktemp("skill")
-    (place / "skill.toml").write_text(text, encoding="utf-8", errors="replace")
-    with pytest.raises(SkillFault):
-        manifest.read(place)
-
-
-BAD = [
-    ("abi = 1", "abi = 2", "abi is 2"),
-    ('name = "x"', 'name = "X y"', "is no name"),
-    ("[grants]", "[grants]\nhttp = true", "grants.http is True"),
-    ("[grants]", "[grants]\nmemroy = 1", "did you mean memory"),
-    ("[grants]", "[limits]\nfuel = 1", "write a number from"),
-    ("[intents.Do]", "[intents.Do]\neffect = 'costs'", "nothing is asked first"),
-    ("[intents.Do]", "[intents.Do]\neffect = 'maybe'", "effect is 'maybe'"),
-    ("[intents.Do]", "[intents.Do.slots.a]\nrequired = 1", "required is 1"),
-    ("[intents.Do]", "[tools.t]\ndescription = 'd'\neffect = 'acts'", "say is missing"),
-    ("[intents.Do]", "[tools.t]\ndescription = 'd'\neffect = 'none'\nparameters = { type = 7 }", "is no schema"),
-    ('module = "skill.wasm"', 'module = "../x.wasm"', "is no module of this folder"),
-    ('module = "skill.wasm"', "", "either a module or a native part"),
-]
-
-
-@pytest.mark.parametrize(("old", "new", "message"), BAD)
-def test_a_bad_manifest_names_what_is_wrong_and_where(tmp_path: Path, old: str, new: str, message: str) -> None:
-    place = folder(tmp_path, "x", wat(), manifest="[grants]", intents="[intents.Do]")
-    path = place / "skill.toml"
-    path.write_text(path.read_text().replace(old, new))
-    with pytest.raises(SkillFault, match=message) as caught:
-        manifest.read(place)
-    assert str(path) in caught.value.message
-    assert caught.value.fix
+@given(st.text(max_size=60).map(json.dumps))
+def test_text_is_parsed_or_cannot_be_written(text: str) -> None:
+    try:
+        assert parse(text) == json.loads(text)
+    except UnicodeEncodeError:
+        assert "\\ud" in text
