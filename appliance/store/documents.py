@@ -36,6 +36,8 @@ PASSAGES = 20_000
 CLAUSE = 600
 """Characters of a passage of prose; what is longer is cut at a sentence."""
 
+_ODD_BREAKS = re.compile("[\\x0b\\x0c\\x1c-\\x1e\\x85\\u2028\\u2029]")
+"""What Python takes for the end of a line and an editor does not: the lines of the faults would be wrong."""
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)\r?\n---[ \t]*(?:\r?\n|\Z)", re.DOTALL)
 _DEFINITION = re.compile(r"^([^\W\d][^:.?!;|]{1,48}):[ \t]+(\S.{0,200})$")
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[^\W\d_a-z]|\d)")
@@ -199,7 +201,7 @@ def _decoded(content: bytes, path: Path) -> str:
         raise KnowledgeFault(f"{path} is binary", "keep Markdown, text, CSV and HTML in a pack")
     encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
-        return content.decode(encoding)
+        return _ODD_BREAKS.sub(" ", content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n"))
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise KnowledgeFault(

@@ -90,6 +90,7 @@ def test_answers_are_as_written(known: Knowledge, question: str, text: str) -> N
     [
         "What does the extra large latte cost?",
         "how much is the large green tea",
+        "how much is the large green latte",
         "do you sell bicycles",
         "who founded the shop",
         "why is the latte 3.20",
