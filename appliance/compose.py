@@ -416,6 +416,7 @@ class Abilities:
     recall: Recall
     alarms: Alarms[Alarm]
     toolbox: Toolbox | None
+    broker: Broker | None
     rings: bool = False
 
     def hints(self, text: str) -> Sequence[str]:
@@ -429,7 +430,13 @@ class Abilities:
     def poll(self) -> None:
         """Looks whether skills or documents came, went or changed; to be called often, aside. Raises StorageFault."""
         self.library.poll()
+        self.watch()
         self.knowledge.refresh()
+
+    def watch(self) -> None:
+        """Hears the topics that skills may read from the beginning, not from their first question on."""
+        if self.broker:
+            self.broker.watch(name for skill in self.library.skills.values() for name in skill.manifest.grants.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -508,7 +515,9 @@ def abilities(
             log("document", level=logging.WARNING, message=fault.message, fix=fault.fix)
         worker = stack.enter_context(closing(Worker("recall")))
         recall = Recall(knowledge, worker, now, settings.deadlines.think)
-        yield Abilities(library, dialogue, knowledge, recall, alarms, toolbox, rings)
+        able = Abilities(library, dialogue, knowledge, recall, alarms, toolbox, broker, rings)
+        able.watch()
+        yield able
 
 
 def turned(engines: Engines, mixer: Mixer | None, controls: Controls | None) -> Iterator[tuple[str, Knob]]:

@@ -22,6 +22,9 @@ from appliance.telemetry import log
 OWN = "dialogue"
 """The skill name of what belongs to no skill: yes, no, cancel, a correction; and of what the dialogue asks itself."""
 
+TELLING = 3
+"""Words that something must have to be asked about: one or two that only sound like a command are noise."""
+
 NEVER_MIND = "Okay, never mind."
 LEFT = "Okay, let's leave that."
 NO = "Okay."
@@ -270,7 +273,7 @@ class Dialogue:
         )
         effect = max((self._effect(command) for command in commands), key=_EFFECTS.index)
         if best.score < (self.rules.sure if effect == "none" else self.rules.accept):
-            return self._meant(commands, best)
+            return self._meant(commands, best) if len(best.text.split()) >= TELLING else None
         plan = self._doing(commands, meant=best.matches)
         nested = question and question.kind != "skill" and plan.question is None and question.tries < self.rules.tries
         if question and nested:

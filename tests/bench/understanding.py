@@ -196,7 +196,7 @@ def measure_talk(engines: Engines, able: Abilities, limit: int) -> dict[str, Any
 
 
 def acted(row: Mapping[str, Any], effects: Mapping[tuple[str, str], str]) -> bool:
-    """Whether something was changed that nobody had asked for."""
+    """Whether an intent that acts was taken, even if nothing came of it."""
     meant = any(effects.get((skill, intent), "none") != "none" for skill, intent, *_ in row["understood"])
     return meant or any(ok for _, ok in row["did"])
 
@@ -204,9 +204,10 @@ def acted(row: Mapping[str, Any], effects: Mapping[tuple[str, str], str]) -> boo
 def show_talk(results: Mapping[str, Any]) -> None:
     rows = results["clips"]
     wrong = [row for row in rows if row["acted"]]
+    done = sum(any(ok for _, ok in row["did"]) for row in rows)
     answered = Counter(found[0] for row in rows for found in row["understood"])
-    verdict = judged(len(wrong) / len(rows), 0.005, timed=False)
-    print(f"out-of-domain speech and noise, {len(rows)} clips: wrong actions {len(wrong)}, {verdict}")
+    verdict = judged(done / len(rows), 0.005, timed=False)
+    print(f"out-of-domain speech and noise, {len(rows)} clips: something done {done}, {verdict}; taken {len(wrong)}")
     print(f"  taken for a question to a skill, or asked back: {dict(answered)}")
     for row in wrong:
         print(f"  WRONG {row['text'] or row['name']!r}: {row['understood']}")

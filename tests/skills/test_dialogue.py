@@ -251,13 +251,18 @@ async def test_the_second_command_waits_for_what_the_first_lacks() -> None:
 
 async def test_what_is_less_than_sure_is_asked_back() -> None:
     skill = timers()
-    dialogue, _, _ = box({"maybe": (0.7, [match("timers", "Set", length=300)]), "yes": [YES]}, skill)
-    outcome = await say(dialogue, "maybe")
+    dialogue, _, _ = box({"maybe for five": (0.7, [match("timers", "Set", length=300)]), "yes": [YES]}, skill)
+    outcome = await say(dialogue, "maybe for five")
     assert outcome is not None
-    assert outcome.says == 'Did you mean "maybe"?'
+    assert outcome.says == 'Did you mean "maybe for five"?'
     assert not skill.calls
     await say(dialogue, "yes")
     assert len(skill.calls) == 1
+
+
+async def test_a_word_that_only_sounds_like_a_command_is_not_asked_about() -> None:
+    dialogue, _, _ = box({"hm": (0.7, [match("timers", "Set", length=300)])}, timers())
+    assert await say(dialogue, "hm") is None
 
 
 async def test_a_question_that_is_less_than_sure_is_answered() -> None:

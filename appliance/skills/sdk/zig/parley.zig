@@ -17,6 +17,15 @@ var heap: [1 << 20]u8 = undefined;
 var fixed = std.heap.FixedBufferAllocator.init(&heap);
 pub const allocator = fixed.allocator();
 
+/// How much of the memory is used; what was made since then may be given back, by who waits in a loop.
+pub fn mark() usize {
+    return fixed.end_index;
+}
+
+pub fn release(used: usize) void {
+    fixed.end_index = used;
+}
+
 /// What the skill is asked: an intent or a tool of its manifest.
 pub const Call = struct {
     json: Json,
@@ -146,6 +155,11 @@ pub fn last(topic: []const u8) Refused!Json {
 /// A file of the skill's folder `data`.
 pub fn data(name: []const u8) Refused!Json {
     return ask(host.data_read, format("{{\"name\":{s}}}", .{quoted(name)}));
+}
+
+/// The time: `now` as ISO 8601, `unix` in seconds.
+pub fn clock() Refused!Json {
+    return ask(host.clock, "{}");
 }
 
 // --- the ABI -----------------------------------------------------------------------------------------------------------
