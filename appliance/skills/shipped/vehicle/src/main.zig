@@ -5,7 +5,7 @@ const std = @import("std");
 const parley = @import("parley");
 
 /// Seconds in which the car has to confirm.
-const patience = 1.0;
+const patience = 0.6;
 /// Kilometers per hour above which no window is opened.
 const fast = 130;
 
