@@ -2,9 +2,9 @@
 
     python tests/bench/sandbox.py [--rounds N] [--json]
 
-Each round calls the good skill alone, then beside each kind of faulty skill, in turns, so that what else the machine does
-falls on all of them alike. The time is from the call to the reply on the event loop, as a dialogue sees it. The loop
-itself is watched as well: how late a 10 ms timer of it comes.
+Each round calls the good skill alone, then beside each kind of faulty skill, in turns, so that what else the machine
+does falls on all of them alike. The time is from the call to the reply on the event loop, as a dialogue sees it. The
+loop itself is watched as well: how late a 10 ms timer of it comes.
 """
 
 from __future__ import annotations
