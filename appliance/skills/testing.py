@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -141,12 +142,14 @@ class Bench:
 
     @property
     def services(self) -> Services:
+        """The clock begins at NOW, and goes on: a skill may wait."""
+        started = time.monotonic()
         return Services(
             memory=lambda name: self.memory.setdefault(name, Memory()),
             alarms=self.alarms,
             network=self.network,
             controls=self.controls,
-            now=lambda: NOW,
+            now=lambda: NOW + timedelta(seconds=time.monotonic() - started),
         )
 
 
