@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from guests import ALLOC, FAULTS, LOOP, Memory, Network, asks, folder, services, wat
+from guests import ALLOC, FAULTS, LOOP, Memory, Network, asks, folder, packed, services, wat
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -76,6 +76,40 @@ async def test_a_skill_that_keeps_failing_is_benched_and_told_once(
     assert caplog.messages.count("skill benched") == 1
 
 
+GROW = {
+    "memory": "(memory.grow (i32.const {}))",  # pages of 64 KB; 1 is there, 32 are allowed
+    "table": "(table.grow 0 (ref.null func) (i32.const {}))",  # 1 is there, 10 000 are allowed
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "more", "grows"),
+    [("memory", 31, True), ("memory", 32, False), ("table", 9_999, True), ("table", 10_000, False)],
+)
+async def test_as_much_as_is_allowed_and_no_more(tmp_path: Path, what: str, more: int, grows: bool) -> None:
+    body = f"(if (i32.eq {GROW[what].format(more)} (i32.const -1)) (then unreachable)) " + packed(16, 2)
+    growing = skill(tmp_path, "growing", wat(reply="{}", body=body))
+    if grows:
+        await growing.call(DO)
+    else:
+        with pytest.raises(SkillFault, match="it gave up"):
+            await growing.call(DO)
+
+
+async def test_a_reply_has_its_size(tmp_path: Path) -> None:
+    with pytest.raises(SkillFault, match="65536 bytes, of 4096 that are allowed"):
+        await skill(tmp_path, "bad", FAULTS["floods"]).call(DO)
+
+
+async def test_data_is_read_from_its_own_folder_only(tmp_path: Path) -> None:
+    for name, ok in (("menu.txt", True), ("../skill.toml", False), (".hidden", False)):
+        reader = skill(tmp_path, "reader", asks("data_read", json.dumps({"name": name})), "data = true")
+        (tmp_path / "reader/data").mkdir(exist_ok=True)
+        (tmp_path / "reader/data/menu.txt").write_text("tea")
+        (tmp_path / "reader/data/.hidden").write_text("x")
+        assert cast("dict[str, object]", (await reader.call(DO)).data)["ok"] is ok
+
+
 async def test_fuel_stops_what_the_clock_has_not_yet(tmp_path: Path) -> None:
     limits = LIMITS.replace("20_000_000", "100_000").replace("200", "10_000")
     with pytest.raises(SkillFault, match="fuel"):
@@ -131,34 +165,26 @@ async def test_a_host_call_that_blocks_is_not_waited_for(tmp_path: Path, caplog:
     assert len(network.published) == 1, "what had begun ends; the calls behind it never began"
 
 
-async def test_a_call_that_was_given_up_begins_no_act(tmp_path: Path) -> None:
-    """It is given up in one host function, and would act in the next."""
+async def test_a_call_that_is_cancelled_begins_no_more_acts(tmp_path: Path) -> None:
+    """It is given up in one host function, long before its deadline, and would act in the next."""
     gate, memory = Gate(), Memory()
     twice = asks("mqtt_publish", '{"topic": "a/b", "payload": "x"}', ("memory_write", '{"key": "k", "text": "v"}'))
-    granted = 'publish = ["a/#"]\nmemory = 100'
-    good = skill(tmp_path, "good", twice, granted, services(memory))
+    granted, limits = 'publish = ["a/#"]\nmemory = 100', LIMITS.replace("200", "10_000")
+    good = skill(tmp_path, "good", twice, granted, services(memory), limits)
     assert [deed.what for deed in (await good.call(DO)).deeds] == ["mqtt.publish", "memory.write"]
     memory.clear()
-    bad = skill(tmp_path, "bad", twice, granted, services(memory, Network(gate)))
-    with pytest.raises(SkillFault, match="did not answer within"):
-        await bad.call(DO)
-    gate.open.set()
-    assert bad._last is not None
-    await asyncio.wait([bad._last])
-    assert not memory
-
-
-async def test_a_call_that_is_cancelled_begins_no_act(tmp_path: Path) -> None:
-    gate = Gate()
-    first = skill(tmp_path, "first", PUBLISH, 'publish = ["a/#"]', services(network=Network(gate)))
-    task = asyncio.create_task(first.call(DO))
+    bad = skill(tmp_path, "bad", twice, granted, services(memory, Network(gate)), limits)
+    task = asyncio.create_task(bad.call(DO))
     await asyncio.to_thread(gate.reached.wait, 10)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
     with pytest.raises(SkillFault, match="busy"):
-        await first.call(DO)
+        await bad.call(DO)
     gate.open.set()
+    assert bad._last is not None
+    await asyncio.wait([bad._last])
+    assert not memory
 
 
 async def test_calls_of_one_skill_wait_for_each_other_but_not_without_end(tmp_path: Path) -> None:
