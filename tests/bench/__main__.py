@@ -31,7 +31,6 @@ MEASUREMENTS = {
     "intents": "understanding a sentence at a thousand templates",
     "sandbox": "a good skill beside one that misbehaves",
     "claims": "claims without a result, over scripted model outputs",
-    "sandbox": "a skill alone, and beside each kind of faulty one",
     "soak": "a day of listening with a fault every few minutes",
 }
 

@@ -209,6 +209,17 @@ async def test_a_flood_of_log_lines_is_held_back(tmp_path: Path, caplog: pytest.
     assert caplog.messages.count("skill flood") == 1
 
 
+async def test_a_flood_of_host_functions_is_slowed(tmp_path: Path) -> None:
+    asked: list[str] = []
+    network = Network()
+    network.last = asked.append  # type: ignore[assignment]
+    loop = "(loop $again (drop (call $host (i32.const 512) (i32.const 14))) (br $again))"
+    flood = asks("mqtt_last", '{"topic": "a"}', before=loop, alloc="(i32.const 8192)")
+    with pytest.raises(SkillFault):
+        await skill(tmp_path, "flood", flood, 'read = ["a"]', services(network=network)).call(DO)
+    assert 0 < len(asked) <= sandbox.QUICK + 0.2 / sandbox.PAUSE + 1
+
+
 async def test_a_host_function_inside_of_parley_alloc_is_refused(tmp_path: Path) -> None:
     """Host, alloc, host, alloc...: each level would take stack that wasmtime does not count."""
     again = "(if (global.get $busy) (then (drop (call $host (i32.const 512) (i32.const 2)))))"
