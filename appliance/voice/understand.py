@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from appliance.events import Did, Event, Token, Transcript, Understood
-from appliance.skills.dialogue import BROKEN, OWN, Dialogue, Plan
+from appliance.skills.dialogue import BROKEN, OWN, Dialogue, Outcome, Plan
 from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within
 from appliance.voice.turn import Answer
@@ -23,8 +23,12 @@ def understand(dialogue: Dialogue, answer: Answer, deadline_s: float = 10.0) -> 
             if plan is None or not isinstance(event, Transcript):
                 yield event
                 continue
+            silent = True
             async for found in carry_out(dialogue, plan, event, answer, deadline_s):
+                silent = silent and not isinstance(found, Token)
                 yield found
+            if silent:
+                yield Token(event.at, event.turn, BROKEN, by="skill")
 
     return stage
 
@@ -49,7 +53,14 @@ async def carry_out(
         answer.acted |= deed.ok
         yield Did(at, turn, deed.what, deed.ok, deed.detail)
     yield mark(at, turn, "understand", "done")
-    says = outcome.says or ("Done." if any(deed.ok for deed in outcome.deeds) else BROKEN)
-    yield Token(at, turn, says, by="skill")
+    if says := outcome.says or _bare(outcome):
+        yield Token(at, turn, says, by="skill")
     await answer.confirmed.wait()
     dialogue.commit(outcome)
+
+
+def _bare(outcome: Outcome) -> str:
+    """Of a skill that says nothing about what it did."""
+    if any(deed.ok for deed in outcome.deeds):
+        return "Done."
+    return BROKEN if outcome.deeds else ""
