@@ -1,9 +1,10 @@
 """A good skill, alone and beside one that misbehaves: does anybody else notice?
 
-    python tests/bench/sandbox.py [--calls 300] [--json]
+    python tests/bench/sandbox.py [--calls 600] [--past-breaker] [--json]
 
-Alone and beside take turns. The faulty skill is called again and again, by hand past its breaker, which would bench it
-after the third failure: what is measured is worse than what can happen.
+Alone and beside take turns. The faulty skill is called as often as a person could at most, and its breaker benches it
+after the third failure; it is new in each round. With --past-breaker it is never benched, and called without a pause:
+worse than what can happen.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ KINDS = ("loops", "allocates", "traps", "recurses", "floods", "blocks", "floods 
 CALLS_ON = "(loop $again (drop (call $host (i32.const 512) (i32.const 13))) (br $again))"
 PAUSE = 0.01
 """Seconds between two calls of the good skill, as a busy box has them."""
+OFTEN = 0.2
+"""Seconds between two calls of the faulty one."""
 
 
 class Never(Breaker):
@@ -40,11 +43,13 @@ class Never(Breaker):
         return False
 
 
-def skill(root: Path, name: str, text: str, granted: str = "", given: Any = None) -> Sandboxed:
+def skill(
+    root: Path, name: str, text: str, granted: str = "", given: Any = None, breaker: Breaker | None = None
+) -> Sandboxed:
     place = folder(
         root, name, text, manifest=f"[grants]\n{granted}\n[limits]\ndeadline_ms = 200\nfuel = 1_000_000_000\n"
     )
-    return Sandboxed(manifest.read(place), given or services(), breaker=Never())
+    return Sandboxed(manifest.read(place), given or services(), breaker=breaker)
 
 
 async def timed(good: Sandboxed, calls: int) -> list[float]:
@@ -57,14 +62,14 @@ async def timed(good: Sandboxed, calls: int) -> list[float]:
     return found
 
 
-async def misbehave(bad: Sandboxed) -> None:
+async def misbehave(bad: Sandboxed, pause: float) -> None:
     while True:
         with contextlib.suppress(SkillFault):
             await bad.call(CALL)
-        await asyncio.sleep(0)
+        await asyncio.sleep(pause)
 
 
-async def measure(calls: int) -> dict[str, Any]:
+async def measure(calls: int, *, past: bool) -> dict[str, Any]:
     from guests import Network
 
     results: dict[str, Any] = {}
@@ -79,11 +84,12 @@ async def measure(calls: int) -> dict[str, Any]:
         await timed(good, 50)
         for kind in KINDS:
             granted = 'log = true\npublish = ["a/#"]'
-            bad = skill(root, f"bad-{kind.replace(' ', '-')}", (FAULTS | others)[kind], granted, slow)
             alone, beside = [], []
             for _ in range(6):
                 alone += await timed(good, calls // 6)
-                task = asyncio.create_task(misbehave(bad))
+                breaker = Never() if past else None
+                bad = skill(root, f"bad-{kind.replace(' ', '-')}", (FAULTS | others)[kind], granted, slow, breaker)
+                task = asyncio.create_task(misbehave(bad, 0.0 if past else OFTEN))
                 beside += await timed(good, calls // 6)
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -107,9 +113,10 @@ def show(results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--calls", type=int, default=300)
+    parser.add_argument("--calls", type=int, default=600)
+    parser.add_argument("--past-breaker", action="store_true")
     args = parser.parse_args()
-    report(asyncio.run(measure(args.calls)), show, as_json=args.json)
+    report(asyncio.run(measure(args.calls, past=args.past_breaker)), show, as_json=args.json)
 
 
 if __name__ == "__main__":

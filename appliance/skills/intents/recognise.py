@@ -283,8 +283,10 @@ class Intents:
 
     def _single(self, said: tuple[str, ...], now: datetime) -> list[Reading]:
         found, least = [], math.inf
-        candidates = self._ranked(said)
-        for most, exact, many in EFFORTS:
+        candidates = self._ranked(said, alike=False)
+        for effort, (most, exact, many) in enumerate(EFFORTS):
+            if effort == 1:
+                candidates = self._ranked(said)
             for candidate in [one for one in candidates if one.least <= most][:many]:
                 intent = self._intents[candidate.number]
                 way = _Search(intent, said, now, self._skip[intent.skill], self._weights, most, exact=exact).best()
@@ -320,8 +322,8 @@ class Intents:
                 return Reading((*left[0].matches, *right.matches), score, f"{left[0].text} and {right.text}")
         return None
 
-    def _ranked(self, said: tuple[str, ...]) -> list[_Candidate]:
-        """Intents by how much of the words is in them, each word as it is or by one that sounds like it."""
+    def _ranked(self, said: tuple[str, ...], *, alike: bool = True) -> list[_Candidate]:
+        """Intents by how much of the words is in them, each word as it is or, with `alike`, by one that sounds so."""
         scores: defaultdict[int, float] = defaultdict(float)
         explained: defaultdict[int, set[int]] = defaultdict(set)
 
@@ -334,13 +336,13 @@ class Intents:
             telling = word not in FUNCTION and word not in FILLERS
             weight = 1.0 if telling else 0.05
             gains = dict.fromkeys(self._index.get(word, ()), weight * self._rare.get(word, 1.0))
-            if telling:
+            if telling and alike:
                 self._add_near(gains, word, weight)
             count(gains if word not in said[:place] else dict.fromkeys(gains, 0.0), place)
         numbers = [place for place in range(len(said)) if READERS["number"](said, place, _ANY_TIME)]
         if numbers:
             count(dict.fromkeys(self._numeric, NUMERIC), *numbers)
-        for place, (first, second) in enumerate(pairwise(said)):
+        for place, (first, second) in enumerate(pairwise(said) if alike else ()):
             if first not in self._index or second not in self._index:
                 gains = {}
                 self._add_near(gains, first + second, 0.8)
