@@ -55,7 +55,8 @@ class Intents(Protocol):
 
 
 class Able(Protocol):
-    """A skill with its manifest."""
+    """A skill with its manifest. `call` keeps within its limits, and raises SkillFault when it was stopped, trapped,
+    refused, or answered nonsense; what it had done by then is in the fault's `deeds`."""
 
     @property
     def name(self) -> str: ...

@@ -15,13 +15,14 @@ from typing import Protocol
 
 from appliance.errors import SkillFault
 from appliance.skills import manifest as manifests
+from appliance.skills.dialogue import Able
 from appliance.skills.host import own_data, read_data
 from appliance.skills.intents.recognise import Intents
 from appliance.skills.intents.templates import Grammar, load
 from appliance.skills.manifest import Manifest
 from appliance.skills.sandbox import Sandboxed
 from appliance.skills.signature import Keys
-from appliance.skills.skill import Call, Reply, Services
+from appliance.skills.skill import Services
 from appliance.telemetry import log
 
 SHIPPED = Path(__file__).parent / "shipped"
@@ -30,16 +31,8 @@ SECONDS = 2.0
 """Between two looks at the folders."""
 
 
-class AnySkill(Protocol):
+class AnySkill(Able, Protocol):
     """A skill of the library: one in the sandbox, or a native one."""
-
-    @property
-    def manifest(self) -> Manifest: ...
-
-    @property
-    def name(self) -> str: ...
-
-    async def call(self, call: Call) -> Reply: ...
 
     def close(self) -> None: ...
 

@@ -1,7 +1,7 @@
 """The contract, on one screen, between what understands (intents), what decides (dialogue), what acts (skills), and the
 turn that tells the user about it.
 
-    words -> Intents.readings -> Reading(Match...) -> Dialogue.plan -> Skill.call(Call) -> Reply(say, deeds)
+    words -> Intents.readings -> Reading(Match...) -> Dialogue.plan -> skill.call(Call) -> Reply(say, deeds)
 
 A skill never speaks for what was done: `Reply.deeds` are written by the host, one for each act that it carried out or
 failed to carry out, and a claim without a successful deed is not spoken.
@@ -61,8 +61,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Expecting:
-    """What the box has just asked for: an answer may be the bare value of `slot` of `intent`, or yes or no (`yes_no`).
-    `value` is what it supposes, that a correction ("no, the large one") replaces."""
+    """What the box has just asked for: an answer may be the bare value of `slot`, or yes or no (`yes_no`)."""
 
     skill: str
     intent: str
@@ -120,20 +119,6 @@ class Reply:
     @property
     def acted(self) -> bool:
         return any(deed.ok for deed in self.deeds)
-
-
-class Skill(Protocol):
-    """`manifest` is an `appliance.skills.manifest.Manifest`."""
-
-    @property
-    def name(self) -> str: ...
-
-    async def call(self, call: Call) -> Reply:
-        """Within the limits of its manifest. Raises SkillFault: it was stopped, trapped, refused or answered nonsense.
-        What it had done by then is in the fault's `deeds`."""
-        ...
-
-    def close(self) -> None: ...
 
 
 # --- what the box gives to skills --------------------------------------------------------------------------------
