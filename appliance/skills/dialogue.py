@@ -190,7 +190,7 @@ class Dialogue:
         question = self._open
         readings = self._readings(texts, question.expecting if question else None)
         if question:
-            answer = self._answer(question, readings)
+            answer = self._titled(question, texts) or self._answer(question, readings)
             return answer or self._command(readings, question) or self._again(question)
         return self._correction(texts) or self._command(readings, None) or self._follow_up(texts)
 
@@ -246,6 +246,16 @@ class Dialogue:
                 changed = replace(command, values=values, context=context, agreed=False)
                 return self._doing((changed, *question.rest), meant=(match,))
         return None
+
+    def _titled(self, question: Question, texts: Sequence[str]) -> Plan | None:
+        """Which of two skills is meant, by a word of its title: "the lists, please"."""
+        said = {word.lower() for text in texts for word in re.findall(r"\w+", text)}
+        named = [
+            one for one in question.choices if said & set(self._skills()[one.skill].manifest.title.lower().split())
+        ]
+        if len(named) != 1:
+            return None
+        return self._doing((replace(named[0], score=1.0), *question.rest))
 
     def _choice(self, question: Question, match: Match) -> Plan | None:
         for choice in question.choices:

@@ -272,14 +272,16 @@ async def test_a_question_that_is_less_than_sure_is_answered() -> None:
     assert len(skill.calls) == 1
 
 
-async def test_two_skills_that_claim_a_sentence_are_asked_about() -> None:
+@pytest.mark.parametrize("answer", ["it", "The oven, please."])
+async def test_two_skills_that_claim_a_sentence_are_asked_about(answer: str) -> None:
     skill, other = timers(), Recorder("oven", {"Set": IntentRule("acts")})
     one, two = match("timers", "Set", length=300), match("oven", "Set", length=300)
-    dialogue, _, _ = box({"set five": (1.0, (one, two)), "the oven": [match("oven", "Set")]}, skill, other)
+    table = {"set five": (1.0, (one, two)), **({"it": [match("oven", "Set")]} if answer == "it" else {})}
+    dialogue, _, _ = box(table, skill, other)
     outcome = await say(dialogue, "set five")
     assert outcome is not None
     assert outcome.says == "Is that for Timers, or for Oven?"
-    await say(dialogue, "the oven")
+    await say(dialogue, answer)
     assert (len(skill.calls), [call.arguments for call in other.calls]) == (0, [{"length": 300}])
 
 
