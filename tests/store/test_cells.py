@@ -108,3 +108,11 @@ def test_what_was_written_is_there_after_a_kill(tmp_path: Path) -> None:
         last = max([20, *(int(line) for line in child.stdout if line.strip().isdigit())])
     kept = Cells(path).space("s", 1_000_000).keys()
     assert len(kept) >= last + 1
+
+
+@pytest.mark.parametrize(("durable", "level"), [(True, 2), (False, 1)])
+def test_a_commit_is_on_the_disk_where_it_has_to_be(tmp_path: Path, durable: bool, level: int) -> None:
+    """A kill does not show it, a power cut would: full synchronisation is 2 (sqlite.org/pragma.html)."""
+    database = db.open_database(tmp_path / "x.db", ["create table t (x)"], durable=durable)
+    assert database.execute("pragma synchronous").fetchone()[0] == level
+    assert database.execute("pragma journal_mode").fetchone()[0] == "wal"
