@@ -174,6 +174,7 @@ class Intents:
         }
         """Intents in which there is a place for words that are in no list."""
         self._near = lru_cache(4096)(self._nearest)
+        self._understood = lru_cache(64)(self._commands)
 
     @classmethod
     def compile(cls, grammars: Mapping[str, Grammar]) -> tuple[Intents, list[SkillFault]]:
@@ -257,13 +258,14 @@ class Intents:
     ) -> list[Reading]:
         """The ways to understand the candidates, best first; with `expecting` as an answer to that question too."""
         when = now or datetime.now().astimezone()
+        when = when.replace(second=when.second // 2 * 2, microsecond=0)  # for who asks again about the same words
         candidates = [texts] if isinstance(texts, str) else list(texts)
         found: dict[tuple[object, ...], Reading] = {}
         for rank, text in enumerate(candidates):
             said = words(text)
             if not said or len(said) > LIMIT:
                 continue
-            for reading in (*self._answers(said, expecting, when), *self._commands(said, when)):
+            for reading in (*self._answers(said, expecting, when), *self._understood(said, when)):
                 key = tuple(
                     (match.skill, match.intent, repr(sorted(match.values.items()))) for match in reading.matches
                 )
