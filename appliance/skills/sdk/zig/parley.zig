@@ -55,6 +55,8 @@ pub const Reply = struct {
     ask_intent: []const u8 = "",
     ask_slot: []const u8 = "",
     yes_no: bool = false,
+    /// JSON of an object that comes back with the next call of this dialogue.
+    context: []const u8 = "{}",
 };
 
 pub fn member(value: Json, key: []const u8) Json {
@@ -98,6 +100,51 @@ pub fn quoted(string: []const u8) []const u8 {
 
 pub fn parse(string: []const u8) Json {
     return std.json.parseFromSliceLeaky(Json, allocator, string, .{}) catch .null;
+}
+
+/// The rows [[name]] of a TOML file, as an array of objects; with "" the keys above all tables, as one row. Values stand
+/// on their own line, and are written as JSON writes them too; a file that is written otherwise gives null.
+pub fn table(source: []const u8, name: []const u8) Json {
+    var made: std.ArrayList(u8) = .empty;
+    var inside = name.len == 0;
+    var rows: usize = 0;
+    var fields: usize = 0;
+    add(&made, if (inside) "[{" else "[");
+    var lines = std.mem.splitScalar(u8, source, '\n');
+    while (lines.next()) |full| {
+        const line = std.mem.trim(u8, uncommented(full), " \t\r");
+        if (line.len == 0) continue;
+        if (line[0] == '[') {
+            if (inside) add(&made, "}");
+            inside = std.mem.eql(u8, std.mem.trim(u8, line, "[]"), name);
+            if (!inside) continue;
+            add(&made, if (rows > 0) ",{" else "{");
+            rows += 1;
+            fields = 0;
+        } else if (inside) {
+            const equals = std.mem.indexOfScalar(u8, line, '=') orelse return .null;
+            if (fields > 0) add(&made, ",");
+            fields += 1;
+            add(&made, quoted(std.mem.trim(u8, line[0..equals], " \t")));
+            add(&made, ":");
+            add(&made, std.mem.trim(u8, line[equals + 1 ..], " \t"));
+        }
+    }
+    add(&made, if (inside) "}]" else "]");
+    return parse(made.items);
+}
+
+fn uncommented(line: []const u8) []const u8 {
+    var within = false;
+    for (line, 0..) |char, place| {
+        if (char == '"' and (place == 0 or line[place - 1] != '\\')) within = !within;
+        if (char == '#' and !within) return line[0..place];
+    }
+    return line;
+}
+
+fn add(made: *std.ArrayList(u8), part: []const u8) void {
+    made.appendSlice(allocator, part) catch @panic("no memory");
 }
 
 // --- host functions: each has its grant ------------------------------------------------------------------------------
@@ -178,8 +225,8 @@ pub fn entry(comptime answer: fn (Call) anyerror!Reply) void {
                 .{ quoted(reply.ask_intent), quoted(reply.ask_slot), reply.yes_no },
             );
             const made = format(
-                "{{\"say\":{s},\"failed\":{},\"ask\":{s}}}",
-                .{ quoted(reply.say), reply.failed, question },
+                "{{\"say\":{s},\"failed\":{},\"ask\":{s},\"context\":{s}}}",
+                .{ quoted(reply.say), reply.failed, question, reply.context },
             );
             return @as(u64, @intFromPtr(made.ptr)) << 32 | made.len;
         }
