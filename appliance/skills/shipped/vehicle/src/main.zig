@@ -25,6 +25,8 @@ const wheels = [_]struct { at: []const u8, name: []const u8 }{
 const soft = 200;
 const hard = 320;
 
+const moving = Reply{ .say = "Not while the car moves.", .failed = true };
+
 comptime {
     parley.entry(answer);
 }
@@ -115,7 +117,7 @@ fn toggle(call: parley.Call) !Reply {
     const on = call.get("state") == .bool and call.get("state").bool;
     const keep = parley.member(signal, "keep");
     if (!on and keep == .bool and keep.bool and try faster("moving")) {
-        return .{ .say = parley.format("I leave the {s} on while we are moving.", .{device}), .failed = true };
+        return moving;
     }
     const verb = if (parley.member(signal, "plural") == .bool) "are" else "is";
     return carry(
@@ -140,7 +142,7 @@ fn window(call: parley.Call) !Reply {
     if (open and !again and try faster("fast")) {
         const what = if (roof) "the sunroof" else if (is(where, "all")) "all windows" else "the window";
         return .{
-            .say = parley.format("We are driving fast. Shall I open {s} all the same?", .{what}),
+            .say = parley.format("The car drives fast. Shall I open {s} all the same?", .{what}),
             .ask_intent = "Window",
             .yes_no = true,
             .context = parley.format(
@@ -162,7 +164,7 @@ fn window(call: parley.Call) !Reply {
 }
 
 fn lock(shut: bool) !Reply {
-    if (!shut and try faster("moving")) return .{ .say = "Not while we are moving.", .failed = true };
+    if (!shut and try faster("moving")) return moving;
     const signal = try find("actuators", "lock");
     return carry(
         try wishes(signal, "all", if (shut) "true" else "false"),
@@ -171,7 +173,7 @@ fn lock(shut: bool) !Reply {
 }
 
 fn trunk() !Reply {
-    if (try faster("moving")) return .{ .say = "Not while we are moving.", .failed = true };
+    if (try faster("moving")) return moving;
     const path = parley.text(parley.member(try find("actuators", "trunk"), "path"));
     return carry(&.{.{ .path = path, .value = "true" }}, "The trunk is open now.");
 }
