@@ -1,8 +1,9 @@
 """What a language model writes, without what nobody should hear.
 
-Markdown, code, tags, thoughts, tool calls, template tokens, placeholders and emoji go; the words stay. Text may arrive
-cut anywhere, between two bytes of a character too: the result is the same. What cannot be decided yet is held, never
-longer than `HOLD` characters unless it is being dropped.
+Markdown, code, tags, thoughts, tool calls, template tokens, placeholders, terminal escapes, emoji and what cannot be
+seen go; the words stay: what is judged, said and shown is the same. Text may arrive cut anywhere, between two bytes of
+a character too: the result is the same. What cannot be decided yet is held, never longer than `HOLD` characters unless
+it is being dropped.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import codecs
 import html
 import re
+import unicodedata
 
 HOLD = 240
 """Characters of an opening that is looked at before it is taken for plain text."""
@@ -39,7 +41,8 @@ _ADDRESS = {")": re.compile(r"(?:[^()\n]|\([^()\n]*\))*"), "]": re.compile(r"[^\
 _EMOJI = re.compile(
     "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff\u2300-\u23ff\u200d\ufe00-\ufe0f\u20e3\U000e0000-\U000e01ef]"
 )
-_MARKS = "<[{`*_~&\\【!#"
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]?)?")
+_MARKS = "<[{`*_~&\\【!#\x1b"
 
 
 class Sanitiser:
@@ -55,7 +58,7 @@ class Sanitiser:
 
     def feed(self, piece: str | bytes) -> str:
         """What is certain after this piece."""
-        self._held += self._decoder.decode(piece) if isinstance(piece, bytes) else piece
+        self._held += _seen(self._decoder.decode(piece) if isinstance(piece, bytes) else piece)
         return self._run(end=False)
 
     def flush(self) -> str:
@@ -114,6 +117,8 @@ class Sanitiser:
                 return self._emphasis(rest, final=final)
             case "&":
                 return self._entity(rest, final=final)
+            case "\x1b":
+                return self._escape(rest, final=final)
             case "\\":
                 return (1, "") if len(rest) > 1 or final else None
         return 1, char
@@ -234,6 +239,13 @@ class Sanitiser:
             return run, ""
         return run, "~" if rest[0] == "~" and run == 1 else ""
 
+    def _escape(self, rest: str, *, final: bool) -> tuple[int, str] | None:
+        """A sequence for a terminal, which colours its text or moves about."""
+        found = _ESCAPE.match(rest)
+        used = found.end() if found else 1
+        whole = used > len("\x1b[") and "@" <= rest[used - 1] <= "~"
+        return (used, "") if whole or used < len(rest) or final else None
+
     def _emphasis(self, rest: str, *, final: bool) -> tuple[int, str] | None:
         run = len(rest) - len(rest.lstrip(rest[0]))
         if run == len(rest) and not final:
@@ -248,6 +260,12 @@ class Sanitiser:
         if entity := _ENTITY.match(rest):
             return entity.end(), html.unescape(entity.group())
         return None if not final and _ENTITY_START.fullmatch(rest) else (1, "&")
+
+
+def _seen(text: str) -> str:
+    """Without control and format characters, which tear words apart for whoever looks for them and not for who hears
+    them. An escape is kept for what follows it."""
+    return "".join(char for char in text if char in "\n\t\r\x1b" or unicodedata.category(char) not in ("Cc", "Cf"))
 
 
 def sanitise(text: str) -> str:

@@ -12,6 +12,8 @@ TABLE = [
     ("Plain text, 3.5 and 'that'.", "Plain text, 3.5 and 'that'."),
     ("**Bold**, *it*, __b__, _i_, ~~gone~~ and `code`.", "Bold, it, b, i, gone and code."),
     ("# Title\ntext", "Title\ntext"),
+    ("\x1b[31mRed\x1b[0m and \x1b[1;4Hthere, \x1bnot, \x1b[", "Red and there, not, "),
+    ("un\u200block the do\u2060ors\u202e, so\u00adft\x07", "unlock the doors, soft"),
     ("###### Six\ntext", "Six\ntext"),
     ("- one\n* two\n+ three\n• four\n  - five", "one\ntwo\nthree\nfour\nfive"),
     ("1. one\n2. two", "1. one\n2. two"),
