@@ -58,11 +58,13 @@ def test_one_skill_is_erased_and_the_other_not(tmp_path: Path) -> None:
     assert (cells.space("a", 100).read("k"), cells.space("b", 100).read("k")) == (None, "b")
 
 
-def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "cells.db"
-    path.write_bytes(b"something else" * 100)
-    with pytest.raises(StorageFault, match=r"cells\.db cannot be opened"):
-        Cells(path)
+def test_a_file_that_is_no_database_is_moved_aside_unchanged(tmp_path: Path) -> None:
+    path, content = tmp_path / "cells.db", b"something else" * 100
+    path.write_bytes(content)
+    with closing(Cells(path)) as cells:
+        assert cells.space("lists", 1_000).keys() == []
+    (moved,) = tmp_path.glob("cells.db.damaged-*")
+    assert moved.read_bytes() == content
 
 
 def test_a_newer_database_is_left_alone(tmp_path: Path) -> None:

@@ -1,0 +1,172 @@
+"""Maintenance: what is not needed any more is archived, summed up, and, only where the budget or the user asks for it,
+deleted; each deletion with its reason. Runs in the writing thread, in short transactions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from appliance.store import tables
+from appliance.store.decay import DAY, LASTING, TIMES_TO_LIVE, worth
+from appliance.store.units import Turn, Unit
+
+if TYPE_CHECKING:
+    from appliance.store.memory import Memory, Tidied
+
+OLD = 7 * DAY
+"""Lived seconds after which a conversation is summed up."""
+AT_ONCE = 200
+"""Conversations that are summed up in one go, at most."""
+SENTENCES = 6
+"""Of a summary."""
+ROOM = 0.9
+"""Share of the budget that is in use after pruning."""
+STEP = 0.1
+"""Share of what there is that one step of pruning deletes."""
+
+
+def tidy(memory: Memory) -> Tidied:
+    from appliance.store.memory import Tidied
+
+    now = memory._now()
+    archived = _archive(memory, now)
+    summaries = _consolidate(memory, now)
+    turns = _retire(memory, now)
+    pruned = _prune(memory, now)
+    if turns or pruned != (0, 0):
+        memory.scrub()
+    copied = _back_up(memory, now)
+    with memory._guard():
+        size = tables.used_bytes(memory._connection())
+    return Tidied(archived, summaries, turns + pruned[0], pruned[1], size, copied)
+
+
+def _archive(memory: Memory, now: float) -> int:
+    """What has outlived its kind, was used once, and matters little, is found by its words only."""
+    gone: list[int] = []
+    with memory._guard(), memory.transaction() as connection:
+        for kind, limit in TIMES_TO_LIVE.items():
+            where = "kind = ? and not archived and used <= 1 and importance < ? and born < ?"
+            gone += [unit.id for unit in tables.units(connection, where, [kind, LASTING, now - limit])]
+        connection.executemany("update unit set archived = 1 where id = ?", [(id,) for id in gone])
+    memory._index.drop(gone)
+    return len(gone)
+
+
+# --- summaries ---------------------------------------------------------------------------------------------------
+
+
+def _consolidate(memory: Memory, now: float) -> int:
+    """Old conversations become a summary each, with links to their turns. It is put together from what was said, not
+    written by a model: the one on this box left out names and made up numbers (FINDINGS L 6)."""
+    with memory._guard():
+        connection = memory._connection()
+        where = "lived < ? and conversation > 0 and not exists (select 1 from link where link.turn = turn.id)"
+        waiting = tables.turns(connection, where, [now - OLD], limit=AT_ONCE * 40)
+    made = 0
+    for _, some in groupby(waiting, key=lambda turn: (turn.conversation, turn.person)):
+        turns = list(some)
+        with memory._guard(), memory.transaction() as connection:
+            made += _sum_up(memory, connection, turns, now)
+    return made
+
+
+def _sum_up(memory: Memory, connection: sqlite3.Connection, turns: Sequence[Turn], now: float) -> int:
+    ids = [turn.id for turn in turns]
+    marks = ", ".join("?" * len(ids[: tables.MANY]))
+    units = tables.units(connection, f"turn in ({marks}) and kind not in ('entity', 'summary')", ids[: tables.MANY])
+    best = sorted(units, key=lambda unit: (-unit.importance, -unit.used, unit.id))[:SENTENCES]
+    text = " ".join(f"{unit.text.rstrip('.')}." for unit in sorted(best, key=lambda unit: unit.id))
+    id = 0
+    if len(best) > 1:
+        day = turns[0].at.strftime("%d %B %Y").lstrip("0")
+        importance = max(unit.importance for unit in best) * 0.5
+        unit = Unit(
+            *("summary", f"On {day}: {text}"),
+            person=turns[0].person,
+            importance=importance,
+            said=turns[-1].at,
+            born=turns[-1].lived,
+            uses=(turns[-1].lived,),
+            used=1,
+        )
+        id = tables.add_unit(connection, unit, b"")
+    connection.executemany("insert or ignore into link values (?, ?)", [(id, turn) for turn in ids])
+    return int(id > 0)
+
+
+# --- deleting ----------------------------------------------------------------------------------------------------
+
+
+def _retire(memory: Memory, now: float) -> int:
+    """Turns older than the user wants them kept."""
+    days = memory.rules.keep_days
+    if not days:
+        return 0
+    with memory._guard(), memory.transaction() as connection:
+        old = [turn.id for turn in tables.turns(connection, "lived < ?", [now - days * DAY], limit=5_000)]
+        tables.delete_turns(connection, old)
+        tables.note_gone(connection, tables.moment(memory._wall()), "turns", len(old), f"kept for {days:g} days")
+    return len(old)
+
+
+def _prune(memory: Memory, now: float) -> tuple[int, int]:
+    """Turns and units that are worth least, until the rest keeps to the budget."""
+    largest = memory.rules.largest_bytes
+    turns = units = 0
+    while True:
+        with memory._guard():
+            connection = memory._connection()
+            if tables.used_bytes(connection) <= (largest if not turns + units else largest * ROOM):
+                return turns, units
+            ranked = sorted(_worths(connection, now))
+            if not ranked:
+                return turns, units
+            size = sum(entry[1] for entry in ranked) * STEP
+        chosen: list[tuple[str, int]] = []
+        for _, bytes, what, id in ranked:
+            if size <= 0:
+                break
+            size -= bytes
+            chosen.append((what, id))
+        gone_turns = [id for what, id in chosen if what == "turn"]
+        gone_units = [id for what, id in chosen if what == "unit"]
+        with memory._guard(), memory.transaction() as connection:
+            tables.delete_units(connection, gone_units)
+            tables.delete_turns(connection, gone_turns)
+            at = tables.moment(memory._wall())
+            tables.note_gone(connection, at, "turns", len(gone_turns), "byte budget: worth least")
+            tables.note_gone(connection, at, "units", len(gone_units), "byte budget: worth least")
+            connection.execute("insert into word (word, rank) values ('merge', 200)")
+        memory._index.drop(gone_units)
+        turns, units = turns + len(gone_turns), units + len(gone_units)
+
+
+def _worths(connection: sqlite3.Connection, now: float) -> Iterator[tuple[float, int, str, int]]:
+    """Worth, bytes, and which: a turn's own words are worth less than what was taken out of them."""
+    of_turn: dict[int, float] = {}
+    sql = "select id, turn, importance, uses, used, ended, archived, length(text) + length(value) from unit"
+    for id, turn, importance, uses, used, ended, archived, size in connection.execute(sql):
+        value = worth(json.loads(uses), used, now, importance) * (0.3 if ended is not None or archived else 1.0)
+        of_turn[turn] = max(of_turn.get(turn, 0.0), value)
+        yield value, 700 + 3 * size, "unit", id
+    for id, size in connection.execute("select id, length(asked) + length(said) + length(slots) from turn"):
+        yield 0.3 * of_turn.get(id, 0.05), 150 + size, "turn", id
+
+
+def _back_up(memory: Memory, now: float) -> bool:
+    """A copy now and then, if anything was written since the last."""
+    if memory._ram:
+        return False
+    with memory._guard():
+        state = tables.read_state(memory._connection())
+    copied, at = state.get("copied", [-1.0, -1]), state.get("lived", 0.0)
+    if at == copied[0] or (copied[0] >= 0 and now - copied[0] < memory.rules.backup_s):
+        return False
+    with memory.transaction() as connection:
+        tables.write_state(connection, copied=[at, now])
+    memory.back_up()
+    return True

@@ -1,0 +1,611 @@
+"""What the user's words say that is worth keeping: clauses to units, by rules of English alone.
+
+Only what is asserted becomes a unit. Questions, commands, conditions, hearsay and guesses do not, nor does a text that
+gives orders: a memory is data. The rules are few and go from the subject to the verb to what is said of it, so that
+what holds of "I" holds of "my daughter" and of "Tom" without ever being taken for the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from appliance.store.clauses import Clause, clauses, dated
+from appliance.store.tellwords import (
+    ATTRIBUTES,
+    BECOME,
+    COLOURS,
+    COMPLAINT,
+    CONDITION,
+    DECIDES,
+    DONE,
+    FINITE,
+    HEARSAY,
+    ID,
+    IMPERATIVES,
+    JOB,
+    MOOD,
+    NAMED,
+    NO_NAME,
+    ORDERS,
+    PAST,
+    PEOPLE,
+    PERFECT,
+    TIME,
+    TRAITS,
+    UNSURE,
+)
+from appliance.store.units import Kind, Unit
+
+ME = "me"
+PLAIN, KNOWN, TELLING, SURE = 0.4, 0.6, 0.85, 0.9
+"""Importance of a statement; of one whose subject and value are known; of what was to be remembered; of names, numbers,
+allergies and complaints, which do not fade."""
+PASSING = 0.2
+"""Of a mood."""
+
+_TRAIL = re.compile(
+    r"[\s,]+(?:now|nowadays|these days|at the moment|right now|actually|by the way|please|too|as well|though"
+    r"|instead|then|again"
+    r"|you know|okay|ok|any more|any longer|already|parley|today|originally|by now|for now)$",
+    re.IGNORECASE,
+)
+_AND = re.compile(r"\s*,\s*(?:and|or)\s+|\s+(?:and|or|nor)\s+|\s*,\s*")
+_DETERMINER = re.compile(r"^(?:my|our|the|a|an|this|that|his|her|their|some)\s+", re.IGNORECASE)
+_OF = re.compile(r"^the ([\w ]+?) of (?=(?:my|our|the|his|her) |[A-Z])(.+)$")
+_NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:[ -]\w+)?)"
+_AGE = re.compile(rf"^(?:about |almost |just |only )?({_NUMBER})(?: years old| years of age)?$", re.IGNORECASE)
+_ADVERB = re.compile(
+    r"^(?:really|also|just|still|now|always|usually|actually|absolutely|very much|quite|only|already|never|both|all"
+    r"|currently"
+    r"|recently|finally|generally|mostly|often|sometimes|definitely|certainly|probably|truly|totally|especially)\s+",
+    re.IGNORECASE,
+)
+
+
+_PRONOUN = re.compile(r"he|she|they|it|this|that|this one|that one", re.IGNORECASE)
+_THEIR = re.compile(r"(?:his|her|their|its) (.+)", re.IGNORECASE)
+_CALL_ME = re.compile(
+    r"(?:you can |you may |people |everybody |everyone |my friends )?(?:please )?call me ([A-Z][\w'-]+)$", re.I
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What an utterance comes to: `units` to keep, `ends` are slots whose unit does not hold any more, `done` are words
+    of tasks that are over. `about` is whom or what it spoke of last, for "it" and "he" in the next."""
+
+    units: tuple[Unit, ...] = ()
+    ends: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+    about: str = ""
+    corrects: bool = False
+
+
+@dataclass(slots=True)
+class _Context:
+    said: datetime
+    about: str = ""
+    """The last subject that is not the user."""
+    last: Unit | None = None
+    units: list[Unit] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+
+
+def told(text: str, said: datetime, *, about: str = "", last: Unit | None = None) -> Told:
+    """What the user's words say, at the time they were said (aware). `about` and `last` are what was spoken of before:
+    the last subject, and the last unit."""
+    context = _Context(said, about, last)
+    parts = clauses(text)
+    for clause in parts:
+        before = len(context.units)
+        _tell(clause, context)
+        context.last = context.units[-1] if len(context.units) > before else context.last
+    units = tuple(_finished(unit, said) for unit in context.units)
+    corrects = any(clause.corrects for clause in parts)
+    return Told(units, tuple(context.ends), tuple(context.done), context.about, corrects)
+
+
+def _finished(unit: Unit, said: datetime) -> Unit:
+    return replace(unit, text=dated(unit.text, said), value=dated(unit.value, said), said=said)
+
+
+def key(subject: str) -> str:
+    """By which two mentions of one subject are recognised: "the meeting", "my meeting"."""
+    return " ".join(_DETERMINER.sub("", subject.strip().lower()).replace("'s", "").split())
+
+
+def slot_of(subject: str, attribute: str, value: str = "") -> str:
+    return "|".join(part for part in (key(subject), attribute.lower(), key(value)) if part)
+
+
+def is_order(text: str) -> bool:
+    """Whether it tries to tell the box what to do, wherever it is read."""
+    return bool(ORDERS.search(text))
+
+
+# --- clauses -----------------------------------------------------------------------------------------------------
+
+
+def _tell(clause: Clause, context: _Context) -> None:
+    text = clause.text
+    if clause.asked or is_order(text) or CONDITION.search(text):
+        return
+    text, unsure = _sure(text)
+    if HEARSAY.search(text) or UNSURE.search(text):
+        return
+    if found := _CALL_ME.match(text):
+        context.units.append(_known(ME, "name", found[1], f"My name is {found[1]}", importance=SURE))
+        return
+    weight = 0.7 if unsure else 1.0
+    found = _split(text)
+    if found is None:
+        if fixed := _corrected(clause, context):
+            context.units.append(fixed)
+        elif clause.explicit and len(text.split()) >= 2:
+            context.units.append(Unit("fact", text, importance=TELLING))
+        return
+    subject, verb, rest = found
+    if clause.corrects and subject.lower() in ("it", "that", "this") and (fixed := _corrected(clause, context)):
+        context.units.append(fixed)
+        return
+    if (subject := _resolved(subject, context)) == "":
+        if COMPLAINT.search(text):
+            context.units.append(Unit("emotion", text, ME, "complaint", importance=SURE))
+        return
+    if _PRONOUN.fullmatch(found[0]) or _THEIR.match(found[0]):
+        text = f"{subject} {found[1]} {found[2]}".strip()  # on another day nobody knows who "she" was
+    if (named := re.match(r"(my (\w+)) ([A-Z]\w+)$", subject)) and named[2].lower() in PEOPLE:
+        subject = named[1]
+        name = f"{subject}'s name is {named[3]}"
+        context.units.append(_known(subject, "name", named[3], name, importance=SURE))
+    if subject != ME:
+        owner = owned(subject)[0]
+        context.about = context.about if owner == ME else owner
+    before = len(context.units), len(context.ends), len(context.done)
+    for unit in _said_of(subject, verb, rest, text, context):
+        importance = max(unit.importance * weight, TELLING if clause.explicit else 0.0)
+        context.units.append(replace(unit, importance=round(importance, 3)))
+    if before == (len(context.units), len(context.ends), len(context.done)) and _worth_keeping(text, verb, rest):
+        context.units.append(Unit("fact", text, subject=key(subject), importance=_plain(text, clause) * weight))
+
+
+def _sure(text: str) -> tuple[str, bool]:
+    """Without "I think that", which makes it less certain."""
+    found = re.match(r"^I (?:think|believe|guess|suppose|am pretty sure|am quite sure)(?: that)?\s+(?=\w+ \w+)", text)
+    return (text[found.end() :], True) if found else (text, False)
+
+
+def _split(text: str) -> tuple[str, str, str] | None:
+    """Subject, verb and the rest; None where there is no statement."""
+    words = text.split()
+    first = words[0].lower()
+    if first in IMPERATIVES or first in FINITE:
+        return None
+    for number, word in enumerate(words[1:9], start=1):
+        lower = word.lower().strip(",")
+        if lower in FINITE or (number <= 4 and PAST.fullmatch(lower) and first not in ("a", "an")):
+            if first in (
+                "i",
+                "we",
+                "my",
+                "our",
+                "the",
+                "this",
+                "that",
+                "it",
+                "he",
+                "she",
+                "they",
+                "his",
+                "her",
+                "their",
+            ):
+                break
+            if first in ("there", "a", "an", "some", "both", "all", "every", "each", "these", "those", "one"):
+                break
+            if (
+                words[0][:1].isupper()
+                or "'s" in words[0]
+                or lower in ("is", "are", "was", "were", "has", "lives", "works")
+            ):
+                break
+            return None
+    else:
+        return None
+    subject, rest = " ".join(words[:number]).strip(","), " ".join(words[number + 1 :])
+    adverb = _ADVERB.match(subject.split(" ", 1)[1] + " ") if " " in subject and first in ("i", "we") else None
+    subject = subject.split()[0] if adverb else subject
+    return subject, lower, rest
+
+
+def _resolved(subject: str, context: _Context) -> str:
+    lower = subject.lower()
+    if lower in ("i", "we", "i myself"):
+        return ME
+    if _PRONOUN.fullmatch(subject):
+        return context.about
+    if found := _THEIR.match(subject):
+        return f"{context.about}'s {found[1]}" if context.about else ""
+    return re.sub(r"^(?:our)\b", "my", subject, flags=re.IGNORECASE)
+
+
+def _worth_keeping(text: str, verb: str, rest: str) -> bool:
+    return len(text.split()) >= 4 and bool(rest) and not re.match(r"(?:that|it) (?:is|was) \w+$", text, re.IGNORECASE)
+
+
+def _plain(text: str, clause: Clause) -> float:
+    if clause.explicit:
+        return TELLING
+    if ID.search(text):
+        return SURE
+    telling = bool(re.search(r"\d", text)) + bool(re.search(r"(?<=\w )[A-Z][a-z]+", text)) + bool(TIME.search(text))
+    return PLAIN + 0.1 * telling
+
+
+def _corrected(clause: Clause, context: _Context) -> Unit | None:
+    """ "No, it's Anna": another value of what was spoken of last."""
+    last = context.last
+    if last is None or not last.slot or not clause.corrects:
+        return None
+    found = re.match(
+        r"^(?:it is|that is|this is|it was|make it|make that|i said|not \w+ but)?\s*(.+)$", clause.text, re.I
+    )
+    value = _value(found[1]) if found else ""
+    if not value or len(value.split()) > 6 or value.lower().startswith(("not ", "wrong")) or is_order(value):
+        return None
+    if last.attribute == "name":
+        value = re.split(r"\s+with\s+|,", value)[0]
+        if not NAMED.fullmatch(value):
+            return None
+    head = last.text[: last.text.rfind(last.value)] if last.value and last.value in last.text else ""
+    text = f"{head}{value}" if head else clause.text
+    return replace(last, text=text, value=value, id=0, turn=0, uses=(), used=0, ended=None, successor=0)
+
+
+# --- what is said of a subject -----------------------------------------------------------------------------------
+
+
+def _said_of(subject: str, verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
+    rest = rest.strip()
+    if verb in ("have", "has", "had") and (found := PERFECT.match(rest)):
+        verb, rest = found[1].lower(), rest[found.end() :].strip()
+    if verb in ("do", "does", "did") and (found := re.match(r"not (\w+)\s*", rest)):
+        yield from _denied(subject, found[1].lower(), rest[found.end() :].strip(), text, context)
+        return
+    while adverb := _ADVERB.match(rest):
+        if adverb.group().strip().lower() == "never":
+            break
+        rest = rest[adverb.end() :]
+    if verb in ("is", "are", "am", "was", "were"):
+        yield from _is(subject, rest, text, context)
+    else:
+        yield from _does(subject, verb, rest, text, context)
+
+
+def _is(subject: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
+    owner, attribute = owned(subject)
+    denied = bool(re.match(r"not\b", rest))
+    value = _value(re.sub(r"^(?:not|no longer)\s+", "", rest))
+    denied = denied or rest.startswith("no longer")
+    if not value or re.match(r"(?:what|how|why|who|where|when|that|because|like)\b", value, re.IGNORECASE):
+        return
+    if attribute:
+        yield from _has_attribute(owner, attribute, value, text, context, denied=denied)
+        return
+    if found := re.match(r"(?:called|named|known as)\s+(.+)", value, re.IGNORECASE):
+        yield from _has_attribute(owner, "name", found[1], text, context, denied=denied)
+        return
+    if found := re.match(r"(?:severely |badly |very |highly )?allergic to (.+)", value, re.IGNORECASE):
+        yield from _each(owner, "allergy", found[1], text, context, denied=denied)
+        return
+    if found := re.match(r"born (?:on|in|at) (.+)", value, re.IGNORECASE):
+        attribute = "birthday" if TIME.search(found[1]) or re.search(r"\d", found[1]) else "birthplace"
+        yield _known(owner, attribute, found[1], text)
+        return
+    if found := re.match(r"(?:originally )?from ([A-Z]\w.*)", value):
+        yield _known(owner, "origin", found[1], text)
+        return
+    trait = re.match(r"(?:an? )?(?:strict |bit |little )?([\w-]+(?: [\w-]+)?)$", value, re.IGNORECASE)
+    if trait and trait[1].lower() in TRAITS:
+        name = trait[1].lower()
+        held = f"not {name}" if denied else name
+        yield _known(owner, "trait", held, text, slot=slot_of(owner, "trait", name), importance=SURE)
+        return
+    if denied:
+        return
+    if owner == ME or key(owner) in PEOPLE:
+        yield from _is_person(owner, value, text, context)
+    else:
+        yield from _is_thing(owner, value, text, context)
+
+
+def _is_person(owner: str, value: str, text: str, context: _Context) -> Iterator[Unit]:
+    plain = re.sub(r"^(?:so|very|really|quite|a bit|pretty|extremely|too|rather|completely|just)\s+", "", value)
+    if found := _AGE.match(value):
+        yield _known(owner, "age", found[1], text)
+    elif MOOD.match(plain) and owner == ME:
+        complaint = bool(COMPLAINT.search(text))
+        yield Unit("emotion", text, ME, "mood", plain, importance=SURE if complaint else PASSING)
+    elif (
+        found := re.match(r"(?:an?|the) ([\w -]+?)(?: (?:at|in|for|with) .+)?$", value, re.IGNORECASE)
+    ) and JOB.search(found[1]):
+        yield _known(owner, "job", found[1], text)
+    elif NAMED.fullmatch(value) and not NO_NAME.search(value):
+        yield _known(owner, "name", value, text, importance=SURE)
+    elif found := re.match(r"(?:going|about|supposed|planning) to (\w+ .+)", value):
+        if owner == ME:
+            yield _task(found[1], text)
+    elif owner != ME and _when(value):
+        yield _known(owner, "time", value, text)
+    elif owner != ME and (place := _place(value)):
+        yield _known(owner, "place", place, text)
+
+
+def _is_thing(owner: str, value: str, text: str, context: _Context) -> Iterator[Unit]:
+    plain = re.sub(r"^(?:so|very|really|quite|a bit|pretty|extremely|too|rather|completely|all|still)\s+", "", value)
+    if DONE.match(plain):
+        context.done.append(key(f"{value} {owner}"))
+        yield _known(owner, "state", value, text)
+    elif BECOME.match(plain):
+        yield _known(owner, "state", value, text)
+    elif COMPLAINT.search(f"is {plain}"):
+        yield Unit("emotion", text, key(owner), "complaint", value, importance=SURE)
+    elif _when(value):
+        yield _known(owner, "time", value, text)
+    elif place := _place(value):
+        yield _known(owner, "place", place, text)
+    elif ID.search(value):
+        yield _known(owner, "number", value, text, importance=SURE)
+    elif plain.lower() in COLOURS:
+        yield _known(owner, "colour", value, text)
+    elif NAMED.fullmatch(value) and not NO_NAME.search(value) and (value[0].isupper()):
+        yield _known(owner, "name", value, text)
+    elif re.match(r"\d|[€$£]", value):
+        yield _known(owner, "number", value, text)
+    elif re.match(r"(?:an?|the|my|our) ", value):
+        yield _known(owner, "is", value, text)
+
+
+def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
+    me = subject == ME
+    if me and verb == "cannot" and (found := re.match(r"(?:stand|bear|eat|drink|have)\s+(.+)", rest)):
+        yield from _taste(subject, "dislikes", found[1], text)
+    elif verb in _LIKES or (verb == "cannot" and rest.startswith(("stand ", "bear "))):
+        yield from _likes(subject, verb, rest, text)
+    elif verb in ("live", "lives", "moved", "relocated", "living") and (found := re.match(_INTO, rest, re.IGNORECASE)):
+        yield _known(subject, "home", _value(found[1]), text, importance=SURE if me else KNOWN)
+    elif verb in ("work", "works", "started", "working", "worked") and (
+        found := re.match(r"(?:working |a (?:new )?job )?(as|at|for|in|with|on) (.+)", rest, re.IGNORECASE)
+    ):
+        attribute = "job" if found[1].lower() == "as" else "work"
+        if verb == "worked" or (
+            verb == "started" and found[1].lower() in ("with", "on", "for") and not found[2][0].isupper()
+        ):
+            return
+        yield _known(subject, attribute, _value(found[2]), text)
+    elif verb in ("come", "comes") and (found := re.match(r"from (.+)", rest)):
+        yield _known(subject, "origin", _value(found[1]), text)
+    elif verb in ("speak", "speaks"):
+        yield from _each(subject, "language", rest, text, context)
+    elif verb in ("drive", "drives") and re.match(r"(?:an?|the|my) ", rest):
+        yield _known(subject, "car", _value(rest), text)
+    elif verb in ("have", "has", "own", "owns", "got", "bought", "adopted"):
+        yield from _has(subject, verb, rest, text, context)
+    elif me and verb in ("need", "must", "should", "want", "ought"):
+        yield from _needs(verb, rest, text)
+    elif me and (found := DECIDES.match(f"{verb} {rest}")):
+        value = _value(found[1])
+        yield Unit("decision", text, ME, "decision", value, importance=KNOWN)
+    elif me and verb in ("will", "shall") and (found := re.match(r"(?:take|have|go with|choose) (.+)", rest)):
+        yield Unit("decision", text, ME, "decision", _value(found[1]), importance=KNOWN)
+    elif me and (PAST.fullmatch(verb) or verb in ("finished", "done")):
+        yield from _finished_doing(verb, rest, text, context)
+    elif verb in ("starts", "begins", "opens", "closes", "leaves", "arrives", "ends", "departs", "takes") and (
+        TIME.search(rest) or re.match(r"(?:at|on|in) ", rest)
+    ):
+        attribute = "time" if verb in ("starts", "begins", "takes") else verb
+        yield _known(subject, attribute, _value(rest), text)
+    elif verb in ("moved", "changed", "postponed", "got", "shifted") and (
+        found := re.match(r"(?:moved )?to (.+)", rest)
+    ):
+        if TIME.search(found[1]):
+            yield _known(subject, "time", _value(found[1]), text)
+    elif verb in ("costs", "cost", "weighs", "measures"):
+        yield _known(subject, "price" if verb.startswith("cost") else verb, _value(rest), text)
+    elif verb == "needs" and not me:
+        yield Unit("task", text, key(subject), "task", f"{subject} needs {rest}", importance=KNOWN)
+
+
+_LIKES = {
+    **dict.fromkeys(
+        ("like", "likes", "love", "loves", "enjoy", "enjoys", "adore", "adores", "prefer", "prefers"), "likes"
+    ),
+    **dict.fromkeys(("hate", "hates", "dislike", "dislikes", "detest", "avoid", "avoids", "loathe"), "dislikes"),
+}
+_INTO = r"(?:(?:back |out |over |up |down )?(?:in|at|on|to|into|near|by|outside|above|opposite) )(.+)"
+
+
+def _denied(subject: str, verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
+    """What does not hold: "I don't live in Lyon any more"."""
+    if verb in ("like", "enjoy", "eat", "drink", "love", "want", "care") and rest:
+        yield from _taste(subject, "dislikes", re.sub(r"^for ", "", rest), text)
+    elif verb in ("live", "work") and (found := re.match(r"(?:in|at|for|on) (.+)", rest)):
+        context.ends.append(f"{slot_of(subject, 'home' if verb == 'live' else 'work')}={key(_value(found[1]))}")
+    elif verb in ("have", "own", "drive", "speak") and rest:
+        thing = _value(rest)
+        context.ends.append(slot_of(subject, "language" if verb == "speak" else "has", thing))
+        if verb == "drive":
+            context.ends.append(f"{slot_of(subject, 'car')}={key(thing)}")
+    elif verb in ("hate", "mind", "dislike") and rest:
+        yield from _taste(subject, "likes", rest, text)
+    elif verb == "need" and rest:
+        context.done.append(key(re.sub(r"^to ", "", _value(rest))))
+
+
+def _has_attribute(
+    owner: str, attribute: str, value: str, text: str, context: _Context, *, denied: bool = False
+) -> Iterator[Unit]:
+    value = _value(value)
+    if denied:
+        context.ends.append(f"{slot_of(owner, attribute)}={key(value)}")
+        if found := re.match(r".+?,?\s+(?:it is|but)\s+(.+)$", value):
+            yield from _has_attribute(owner, attribute, found[1], text, context)
+        return
+    if attribute.endswith("name"):
+        value = re.split(r",|\s+(?:with|and not|not|spelled|spelt)\s+", value)[0].strip()
+        if not all(NAMED.fullmatch(one) and not NO_NAME.search(one) for one in _items(value)):
+            return
+    if attribute.startswith("favourite"):
+        yield _known(owner, attribute, value, text, kind="preference")
+        return
+    sure = attribute.endswith(("name", "number", "code", "password", "pin", "birthday", "address", "id", "plate"))
+    yield _known(owner, attribute, value, text, importance=SURE if sure else KNOWN)
+
+
+def _has(subject: str, verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
+    if found := re.match(r"(?:got )?to (\w+.*)", rest):
+        if subject == ME and verb in ("have", "got"):
+            yield _task(found[1], text)
+        return
+    if found := re.match(r"(?:an? |some )?(?:\w+ )?(?:allergy|allergies|intolerance) (?:to|against) (.+)", rest):
+        yield from _each(subject, "allergy", found[1], text, context)
+        return
+    if found := re.match(
+        r"(?:an?|the|my|another) ((?:\w+ ){0,2}?(?:appointment|meeting|call|reservation|booking|flight|exam|test"
+        r"|interview|lesson|class|date|session|party|visit|check-?up|train|shift|delivery))\b\s*(.*)",
+        rest,
+    ):
+        what, more = found[1], found[2]
+        with_whom = re.match(r"((?:with|at|for) (?:the |my |a )?[\w.]+(?: [A-Z]\w+)*)\s*(.*)", more)
+        if with_whom and not TIME.match(re.sub(r"^(?:at|for) ", "", with_whom[1])):
+            what, more = f"{what} {with_whom[1]}", with_whom[2]
+        yield _known(f"my {what}", "time", _value(more) or "", text, kind="task")
+        context.about = f"my {what}"
+        return
+    if found := re.match(r"(?:an?|two|three|four|another|some|\d+) (.+?) (?:called|named) (.+)", rest):
+        yield from _has_attribute(
+            f"my {found[1]}" if subject == ME else f"{subject}'s {found[1]}", "name", found[2], text, context
+        )
+        context.about = f"my {found[1]}"
+        return
+    if found := re.match(r"(?:an?|two|three|four|five|six|no|\d+|another|new) (.+)", rest):
+        value = _value(rest)
+        if verb == "bought" and subject == ME:
+            yield from _finished_doing(verb, rest, text, context)
+            return
+        if len(value.split()) <= 7 and not MOOD.match(found[1]):
+            slot = slot_of(subject, "has", found[1])
+            yield _known(subject, "has", value, text, slot=slot)
+
+
+def _needs(verb: str, rest: str, text: str) -> Iterator[Unit]:
+    if found := re.match(r"(?:not )?to (\w+.*)", rest):
+        if not rest.startswith("not"):
+            yield _task(found[1], text)
+    elif (verb in ("must", "should") and rest and not rest.startswith(("not ", "be ", "have "))) or (
+        verb == "need" and rest and not rest.startswith("your")
+    ):
+        yield _task(rest, text)
+
+
+def _task(what: str, text: str) -> Unit:
+    value = _value(what)
+    return Unit("task", text, ME, "task", value, slot=slot_of(ME, "task", value), importance=KNOWN)
+
+
+def _finished_doing(verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
+    """ "I've paid the bill": a task with these words is over, and it is worth a fact that it is."""
+    context.done.append(key(f"{verb} {_value(rest)}"))
+    if len(text.split()) >= 3:
+        yield Unit("fact", text, ME, importance=PLAIN)
+
+
+def _likes(subject: str, verb: str, rest: str, text: str) -> Iterator[Unit]:
+    if verb == "cannot":
+        yield from _taste(subject, "dislikes", re.sub(r"^(?:stand|bear) ", "", rest), text)
+        return
+    side = _LIKES[verb]
+    if rest.startswith(("it when", "that ", "how ")):
+        return
+    if found := re.match(r"(.+?) (?:to|over|more than|better than|rather than|instead of) (.+)", rest):
+        rest = found[1]
+    yield from _taste(subject, side, re.sub(r"^(?:to|it|the)\s+(?=\w)", "", rest), text)
+
+
+def _taste(subject: str, side: str, rest: str, text: str) -> Iterator[Unit]:
+    value = re.sub(r"\s+(?:very much|a lot|so much|at all|the most|best|more|better)$", "", _value(rest))
+    for item in _items(value) if len(value.split()) <= 8 else [value]:
+        if item and item.lower() not in ("it", "that", "this", "you", "them", "him", "her"):
+            yield Unit("preference", text, key(subject), side, item, slot_of(subject, "taste", item), importance=KNOWN)
+
+
+def _each(
+    subject: str, attribute: str, rest: str, text: str, context: _Context, *, denied: bool = False
+) -> Iterator[Unit]:
+    for item in _items(_value(rest)):
+        slot = slot_of(subject, attribute, item)
+        if denied:
+            context.ends.append(slot)
+        else:
+            yield _known(subject, attribute, item, text, slot=slot, importance=SURE)
+
+
+# --- pieces ------------------------------------------------------------------------------------------------------
+
+
+def _known(
+    owner: str,
+    attribute: str,
+    value: str,
+    text: str,
+    *,
+    kind: Kind = "fact",
+    slot: str = "",
+    importance: float = KNOWN,
+) -> Unit:
+    importance = max(importance, SURE if ID.search(value) else 0.0)
+    return Unit(kind, text, key(owner), attribute, value, slot or slot_of(owner, attribute), importance=importance)
+
+
+def owned(subject: str) -> tuple[str, str]:
+    """Whose, and what of it: ("my daughter", "name") of "my daughter's name", (ME, "name") of "my name"."""
+    if found := _OF.match(subject):
+        return found[2], found[1].lower()
+    if found := re.match(r"(.+)'s (.+)$", subject):
+        return found[1], found[2].lower()
+    if found := re.match(r"(?:my|our|the) (.+)$", subject, re.IGNORECASE):
+        noun = found[1].lower()
+        if ATTRIBUTES.fullmatch(noun):
+            return ME, noun
+        if ATTRIBUTES.fullmatch(noun.rsplit(" ", 1)[-1]):
+            return ME, noun
+    return subject, ""
+
+
+def _value(text: str) -> str:
+    text = text.strip(" ,.!?;:\"'")
+    while (shorter := _TRAIL.sub("", text)) != text:
+        text = shorter.strip(" ,")
+    return text
+
+
+def _items(text: str) -> Sequence[str]:
+    return [part.strip() for part in _AND.split(text) if part and part.strip()]
+
+
+def _when(value: str) -> bool:
+    start = re.match(r"(?:at|on|in|from|this|next|every|until|between|before|after|around|about)\s+", value)
+    found = TIME.search(value)
+    return bool(found and (start or found.start() == 0))
+
+
+def _place(value: str) -> str:
+    found = re.match(
+        r"((?:in|on|under|behind|next to|inside|near|beside|above|below|between|outside|upstairs|downstairs|at) .+)",
+        value,
+    )
+    return found[1] if found else ""
