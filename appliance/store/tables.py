@@ -124,9 +124,9 @@ def words_of(unit: Unit) -> str:
     return " ".join((unit.text, *more))
 
 
-def set_uses(connection: sqlite3.Connection, id: int, uses: Sequence[float], used: int) -> None:
-    sql = "update unit set uses = ?, used = ?, archived = 0 where id = ?"
-    connection.execute(sql, (json.dumps(list(uses)), used, id))
+def set_uses(connection: sqlite3.Connection, unit: Unit) -> None:
+    sql = "update unit set uses = ?, used = ? where id = ?"
+    connection.execute(sql, (json.dumps(unit.uses), unit.used, unit.id))
 
 
 def end(connection: sqlite3.Connection, ids: Iterable[int], at: float, successor: int) -> None:

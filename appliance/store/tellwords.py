@@ -197,3 +197,11 @@ NO_NAME = re.compile(
     r"|^[a-z]\w*ed$",
     re.IGNORECASE,
 )
+
+_PASTS = """
+    bought buy paid pay sent send wrote write written write got get took take taken take made make found find sold sell
+    met meet told tell brought bring built build spoke speak went go gone go saw see seen see chose choose chosen choose
+    ran run gave give left leave swept sweep taught teach fed feed done do did do
+    """
+IRREGULAR = dict(zip(_PASTS.split()[::2], _PASTS.split()[1::2], strict=True))
+"""Pasts by their verbs."""

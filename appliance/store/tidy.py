@@ -6,15 +6,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from appliance.store import tables
+from appliance.store.book import Book
 from appliance.store.decay import DAY, LASTING, TIMES_TO_LIVE, worth
 from appliance.store.units import Turn, Unit
-
-if TYPE_CHECKING:
-    from appliance.store.memory import Memory, Tidied
 
 OLD = 7 * DAY
 """Lived seconds after which a conversation is summed up."""
@@ -28,53 +27,75 @@ STEP = 0.1
 """Share of what there is that one step of pruning deletes."""
 
 
-def tidy(memory: Memory) -> Tidied:
-    from appliance.store.memory import Tidied
+class Budget(Protocol):
+    """What of the rules of memory it needs."""
 
-    now = memory._now()
-    archived = _archive(memory, now)
-    summaries = _consolidate(memory, now)
-    turns = _retire(memory, now)
-    pruned = _prune(memory, now)
-    if turns or pruned != (0, 0):
-        memory.scrub()
-    copied = _back_up(memory, now)
-    with memory._guard():
-        size = tables.used_bytes(memory._connection())
-    return Tidied(archived, summaries, turns + pruned[0], pruned[1], size, copied)
+    @property
+    def largest_bytes(self) -> int: ...
+    @property
+    def keep_days(self) -> float: ...
+    @property
+    def backup_s(self) -> float: ...
 
 
-def _archive(memory: Memory, now: float) -> int:
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """How many: units archived, summaries made, turns and units deleted; and the bytes in use."""
+
+    archived: int = 0
+    summaries: int = 0
+    turns: int = 0
+    units: int = 0
+    bytes: int = 0
+    backed_up: bool = False
+
+
+def tidy(book: Book, budget: Budget) -> Tidied:
+    """Raises StorageFault."""
+    now = book.lived()
+    archived = _archive(book, now)
+    summaries = _consolidate(book, now)
+    retired = _retire(book, now, budget.keep_days)
+    turns, units = _prune(book, now, budget.largest_bytes)
+    if retired or turns or units:
+        book.scrub()
+    copied = _back_up(book, now, budget.backup_s)
+    with book.guard():
+        size = tables.used_bytes(book.connection())
+    return Tidied(archived, summaries, retired + turns, units, size, copied)
+
+
+def _archive(book: Book, now: float) -> int:
     """What has outlived its kind, was used once, and matters little, is found by its words only."""
     gone: list[int] = []
-    with memory._guard(), memory.transaction() as connection:
+    with book.writing() as connection:
         for kind, limit in TIMES_TO_LIVE.items():
             where = "kind = ? and not archived and used <= 1 and importance < ? and born < ?"
             gone += [unit.id for unit in tables.units(connection, where, [kind, LASTING, now - limit])]
         connection.executemany("update unit set archived = 1 where id = ?", [(id,) for id in gone])
-    memory._index.drop(gone)
+    book.index.drop(gone)
     return len(gone)
 
 
 # --- summaries ---------------------------------------------------------------------------------------------------
 
 
-def _consolidate(memory: Memory, now: float) -> int:
+def _consolidate(book: Book, now: float) -> int:
     """Old conversations become a summary each, with links to their turns. It is put together from what was said, not
     written by a model: the one on this box left out names and made up numbers (FINDINGS L 6)."""
-    with memory._guard():
-        connection = memory._connection()
+    with book.guard():
+        connection = book.connection()
         where = "lived < ? and conversation > 0 and not exists (select 1 from link where link.turn = turn.id)"
         waiting = tables.turns(connection, where, [now - OLD], limit=AT_ONCE * 40)
     made = 0
     for _, some in groupby(waiting, key=lambda turn: (turn.conversation, turn.person)):
         turns = list(some)
-        with memory._guard(), memory.transaction() as connection:
-            made += _sum_up(memory, connection, turns, now)
+        with book.writing() as connection:
+            made += _sum_up(connection, turns)
     return made
 
 
-def _sum_up(memory: Memory, connection: sqlite3.Connection, turns: Sequence[Turn], now: float) -> int:
+def _sum_up(connection: sqlite3.Connection, turns: Sequence[Turn]) -> int:
     ids = [turn.id for turn in turns]
     marks = ", ".join("?" * len(ids[: tables.MANY]))
     units = tables.units(connection, f"turn in ({marks}) and kind not in ('entity', 'summary')", ids[: tables.MANY])
@@ -101,25 +122,23 @@ def _sum_up(memory: Memory, connection: sqlite3.Connection, turns: Sequence[Turn
 # --- deleting ----------------------------------------------------------------------------------------------------
 
 
-def _retire(memory: Memory, now: float) -> int:
+def _retire(book: Book, now: float, days: float) -> int:
     """Turns older than the user wants them kept."""
-    days = memory.rules.keep_days
     if not days:
         return 0
-    with memory._guard(), memory.transaction() as connection:
+    with book.writing() as connection:
         old = [turn.id for turn in tables.turns(connection, "lived < ?", [now - days * DAY], limit=5_000)]
         tables.delete_turns(connection, old)
-        tables.note_gone(connection, tables.moment(memory._wall()), "turns", len(old), f"kept for {days:g} days")
+        tables.note_gone(connection, book.wall(), "turns", len(old), f"kept for {days:g} days")
     return len(old)
 
 
-def _prune(memory: Memory, now: float) -> tuple[int, int]:
+def _prune(book: Book, now: float, largest: int) -> tuple[int, int]:
     """Turns and units that are worth least, until the rest keeps to the budget."""
-    largest = memory.rules.largest_bytes
     turns = units = 0
     while True:
-        with memory._guard():
-            connection = memory._connection()
+        with book.guard():
+            connection = book.connection()
             if tables.used_bytes(connection) <= (largest if not turns + units else largest * ROOM):
                 return turns, units
             ranked = sorted(_worths(connection, now))
@@ -134,14 +153,14 @@ def _prune(memory: Memory, now: float) -> tuple[int, int]:
             chosen.append((what, id))
         gone_turns = [id for what, id in chosen if what == "turn"]
         gone_units = [id for what, id in chosen if what == "unit"]
-        with memory._guard(), memory.transaction() as connection:
+        with book.writing() as connection:
             tables.delete_units(connection, gone_units)
             tables.delete_turns(connection, gone_turns)
-            at = tables.moment(memory._wall())
+            at = book.wall()
             tables.note_gone(connection, at, "turns", len(gone_turns), "byte budget: worth least")
             tables.note_gone(connection, at, "units", len(gone_units), "byte budget: worth least")
             connection.execute("insert into word (word, rank) values ('merge', 200)")
-        memory._index.drop(gone_units)
+        book.index.drop(gone_units)
         turns, units = turns + len(gone_turns), units + len(gone_units)
 
 
@@ -157,16 +176,16 @@ def _worths(connection: sqlite3.Connection, now: float) -> Iterator[tuple[float,
         yield 0.3 * of_turn.get(id, 0.05), 150 + size, "turn", id
 
 
-def _back_up(memory: Memory, now: float) -> bool:
+def _back_up(book: Book, now: float, every: float) -> bool:
     """A copy now and then, if anything was written since the last."""
-    if memory._ram:
+    if book.ram:
         return False
-    with memory._guard():
-        state = tables.read_state(memory._connection())
+    with book.guard():
+        state = tables.read_state(book.connection())
     copied, at = state.get("copied", [-1.0, -1]), state.get("lived", 0.0)
-    if at == copied[0] or (copied[0] >= 0 and now - copied[0] < memory.rules.backup_s):
+    if at == copied[0] or (copied[0] >= 0 and now - copied[0] < every):
         return False
-    with memory.transaction() as connection:
+    with book.writing() as connection:
         tables.write_state(connection, copied=[at, now])
-    memory.back_up()
+    book.back_up()
     return True

@@ -89,21 +89,20 @@ class _Context:
     said: datetime
     about: str = ""
     """The last subject that is not the user."""
-    last: Unit | None = None
+    recent: Sequence[Unit] = ()
+    """Units spoken of before, that a correction may be about."""
     units: list[Unit] = field(default_factory=list)
     ends: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
 
 
-def told(text: str, said: datetime, *, about: str = "", last: Unit | None = None) -> Told:
-    """What the user's words say, at the time they were said (aware). `about` and `last` are what was spoken of before:
-    the last subject, and the last unit."""
-    context = _Context(said, about, last)
+def told(text: str, said: datetime, *, about: str = "", recent: Sequence[Unit] = ()) -> Told:
+    """What the user's words say, at the time they were said (aware). `about` and `recent` are what was spoken of
+    before: the last subject, and the last units with a slot."""
+    context = _Context(said, about, recent)
     parts = clauses(text)
     for clause in parts:
-        before = len(context.units)
         _tell(clause, context)
-        context.last = context.units[-1] if len(context.units) > before else context.last
     units = tuple(_finished(unit, said) for unit in context.units)
     corrects = any(clause.corrects for clause in parts)
     return Told(units, tuple(context.ends), tuple(context.done), context.about, corrects)
@@ -137,8 +136,8 @@ def _tell(clause: Clause, context: _Context) -> None:
     text, unsure = _sure(text)
     if HEARSAY.search(text) or UNSURE.search(text):
         return
-    if found := _CALL_ME.match(text):
-        context.units.append(_known(ME, "name", found[1], f"My name is {found[1]}", importance=SURE))
+    if called := _CALL_ME.match(text):
+        context.units.append(_known(ME, "name", called[1], f"My name is {called[1]}", importance=SURE))
         return
     weight = 0.7 if unsure else 1.0
     found = _split(text)
@@ -149,8 +148,9 @@ def _tell(clause: Clause, context: _Context) -> None:
             context.units.append(Unit("fact", text, importance=TELLING))
         return
     subject, verb, rest = found
-    if clause.corrects and subject.lower() in ("it", "that", "this") and (fixed := _corrected(clause, context)):
-        context.units.append(fixed)
+    if clause.corrects and subject.lower() in ("it", "that", "this"):
+        if fixed := _corrected(clause, context):
+            context.units.append(fixed)
         return
     if (subject := _resolved(subject, context)) == "":
         if COMPLAINT.search(text):
@@ -248,14 +248,17 @@ def _plain(text: str, clause: Clause) -> float:
 
 def _corrected(clause: Clause, context: _Context) -> Unit | None:
     """ "No, it's Anna": another value of what was spoken of last."""
-    last = context.last
-    if last is None or not last.slot or not clause.corrects:
-        return None
-    found = re.match(
-        r"^(?:it is|that is|this is|it was|make it|make that|i said|not \w+ but)?\s*(.+)$", clause.text, re.I
+    wanted = re.match(
+        r"^(?:it is|that is|this is|it was|make it|make that|i said|not \w+ but)?\s*(.+)$", clause.text, re.IGNORECASE
     )
-    value = _value(found[1]) if found else ""
-    if not value or len(value.split()) > 6 or value.lower().startswith(("not ", "wrong")) or is_order(value):
+    value = _value(wanted[1]) if wanted else ""
+    if not clause.corrects or not value or len(value.split()) > 6 or is_order(value):
+        return None
+    if value.lower().startswith(("not ", "wrong")):
+        return None
+    spoken = [unit for unit in (*context.recent, *context.units) if unit.slot and unit.value]
+    last = next((unit for unit in reversed(spoken) if _class(unit.value) == _class(value)), None)
+    if last is None:
         return None
     if last.attribute == "name":
         value = re.split(r"\s+with\s+|,", value)[0]
@@ -595,6 +598,15 @@ def _value(text: str) -> str:
 
 def _items(text: str) -> Sequence[str]:
     return [part.strip() for part in _AND.split(text) if part and part.strip()]
+
+
+def _class(value: str) -> str:
+    """What kind of value it is: a correction is of the same kind as what it corrects."""
+    if ID.search(value) or re.fullmatch(r"[\d .,]+", value):
+        return "number"
+    if _when(value) or TIME.match(value):
+        return "time"
+    return "name" if value[:1].isupper() else "other"
 
 
 def _when(value: str) -> bool:

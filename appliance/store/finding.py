@@ -1,0 +1,224 @@
+"""What comes to mind: units by meaning and words, ranked by how present they are; and answers in the user's words."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from appliance.store import tables
+from appliance.store.asked import Asked, asked, listed, said_back
+from appliance.store.book import Book
+from appliance.store.decay import Curve, activation, half_life, score
+from appliance.store.index import unpacked
+from appliance.store.knowenglish import STOP
+from appliance.store.knowwords import Stemmer, tokens
+from appliance.store.tellwords import TIME
+from appliance.store.told import ME, key
+from appliance.store.units import Unit
+
+Vector = NDArray[np.float32]
+Waiting = Callable[[], Sequence[tuple[Unit, Vector | None]]]
+"""Units that are not on the disk, with their vectors."""
+
+CANDIDATES = 96
+"""Units that are compared by meaning, and as many by words, for one question."""
+TERMS = 12
+"""Words of a question that are searched, the longest first."""
+LEXICAL = 6.0
+"""Rank of full-text search that stands for full relevance by words: a rare word or two."""
+ANSWERS = 0.42
+"""Relevance from which a unit may answer a question that names no attribute."""
+ARCHIVED = 0.7
+"""Of the score of what is archived."""
+MANY = 6
+"""Units that one answer tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    unit: Unit
+    score: float
+    relevance: float
+    activation: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """An answer out of memory, and the units that it rests on."""
+
+    text: str
+    units: tuple[Unit, ...]
+
+
+class Finder:
+    """Usable from any thread. Only what belongs to `person`, or to everybody, is found."""
+
+    def __init__(
+        self,
+        book: Book,
+        vectors: Callable[[Sequence[str]], Sequence[Vector]],
+        person: Callable[[], str],
+        waiting: Waiting,
+        curve: Curve,
+    ) -> None:
+        self._book, self._vectors, self._person, self._waiting = book, vectors, person, waiting
+        self._curve = curve
+        self._stem = Stemmer()
+
+    def find(self, text: str, *, limit: int, past: bool) -> list[Found]:
+        vectors = self._vectors([text])
+        now, found = self._book.lived(), []
+        for unit, relevance in self._candidates(text, vectors[0] if vectors else None):
+            if unit.person not in ("", self._person()) or not (past or unit.current):
+                continue
+            half = half_life(unit.kind, unit.importance)
+            active = activation(unit.uses or (unit.born,), unit.used, now, half, self._curve.power)
+            value = score(relevance, active, unit.importance, self._curve)
+            found.append(Found(unit, value * (ARCHIVED if unit.archived else 1.0), relevance, active))
+        found.sort(key=lambda one: (-one.score, -one.unit.born, -one.unit.id))
+        return found[:limit]
+
+    def answer(self, text: str) -> Recollection | None:
+        wanted = asked(text)
+        if wanted is None:
+            return None
+        if wanted.about:
+            return self._all_about(wanted.about)
+        known = self._known(wanted)
+        if not known:
+            return self._nearest(text, wanted)
+        if wanted.item:
+            return self._whether(wanted, known)
+        latest = sorted(known, key=lambda unit: (-unit.born, -unit.id))
+        chosen = latest[:MANY] if wanted.many or not wanted.attributes else latest[:1]
+        return Recollection(told_back(chosen), tuple(chosen))
+
+    def shares(self, some: str, text: str) -> bool:
+        """Whether all telling words of one stand in the other."""
+        wanted = {self._stem(word) for word in tokens(some) if word not in STOP}
+        return bool(wanted) and wanted <= {self._stem(word) for word in tokens(text)}
+
+    # --- candidates --------------------------------------------------------------------------------------------------
+
+    def _candidates(self, text: str, vector: Vector | None) -> Iterator[tuple[Unit, float]]:
+        """Units, and how relevant they are: by meaning and words in equal parts; by words alone without a model."""
+        with self._book.reading() as reader:
+            units, codes, ranks = [], {}, {}
+            if reader:
+                near = self._book.index.near(vector, CANDIDATES) if vector is not None else []
+                ranks = self._ranked(reader, text)
+                ids = list({*near, *ranks})
+                units = tables.units_by_id(reader, ids)
+                codes = tables.codes(reader, ids) if vector is not None else {}
+        cosines: dict[int, float] = {}
+        if codes and vector is not None:
+            cosines = dict(zip(codes, (unpacked(list(codes.values())) @ vector).tolist(), strict=True))
+        best = max(ranks.values(), default=0.0)
+        for unit in units:
+            lexical = ranks.get(unit.id, 0.0) / max(best, LEXICAL)
+            if unit.kind != "entity":
+                yield unit, lexical if vector is None else _relevance(cosines.get(unit.id, 0.0), lexical)
+        for unit, row in self._waiting():
+            lexical = 1.0 if self._overlap(text, unit.text) else 0.0
+            if unit.kind != "entity":
+                yield unit, lexical if row is None or vector is None else _relevance(float(row @ vector), lexical)
+
+    def _ranked(self, reader: sqlite3.Connection, text: str) -> dict[int, float]:
+        """By full-text search: the better, the higher."""
+        telling = {word for word in tokens(text) if word not in STOP and len(word) > 1}
+        if not telling:
+            return {}
+        query = " OR ".join(f'"{word}"' for word in sorted(telling, key=lambda word: (-len(word), word))[:TERMS])
+        sql = "select rowid, -rank from word where word match ? order by rank limit ?"
+        return {int(id): float(rank) for id, rank in reader.execute(sql, (query, CANDIDATES))}
+
+    def _overlap(self, text: str, other: str) -> bool:
+        telling = {self._stem(word) for word in tokens(text) if word not in STOP}
+        return bool(telling & {self._stem(word) for word in tokens(other)})
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    def _known(self, wanted: Asked) -> list[Unit]:
+        """The units of whom or what is asked about, with an attribute that answers: the first kind that there is."""
+        rows = [unit for unit in self._rows(wanted) if unit.person in ("", self._person())]
+        if not wanted.attributes:
+            return [unit for unit in rows if unit.attribute]
+        if wanted.item:
+            fits = [unit for unit in rows if unit.attribute in wanted.attributes]
+            named = [unit for unit in fits if self.shares(wanted.item, unit.value or unit.text)]
+            return named or (fits if wanted.attributes[0] == "allergy" else [])
+        for attribute in wanted.attributes:
+            if some := [unit for unit in rows if unit.attribute == attribute]:
+                return some
+        return []
+
+    def _rows(self, wanted: Asked) -> list[Unit]:
+        waiting = [unit for unit, _ in self._waiting()]
+        with self._book.reading() as reader:
+            if not wanted.owner:
+                where = "ended is null and kind = 'task' and slot != ''"
+                return (tables.units(reader, where) if reader else []) + [u for u in waiting if u.kind == "task"]
+            subject = key(wanted.owner)
+            rows = [unit for unit in waiting if unit.subject == subject]
+            if reader:
+                named = "attribute = 'name' and lower(value) = ? and ended is null"
+                subjects = [subject, *(unit.subject for unit in tables.units(reader, named, [subject]))]
+                marks = ", ".join("?" * len(subjects))
+                where = f"ended is null and kind != 'entity' and (subject in ({marks}) or subject glob ?)"
+                rows += tables.units(reader, where, [*subjects, f"{_literal(subject)} *"])
+            return rows
+
+    def _whether(self, wanted: Asked, known: Sequence[Unit]) -> Recollection:
+        """Yes or no, where that was said."""
+        latest = max(known, key=lambda unit: (unit.born, unit.id))
+        if latest.attribute == "decision":
+            return Recollection(told_back(known), tuple(known))
+        if not self.shares(wanted.item, latest.value):
+            return Recollection(f"Not that I know of. {told_back(known)}", tuple(known))
+        denied = latest.value.startswith("not ") or latest.attribute != wanted.attributes[0]
+        return Recollection(f"{'No' if denied else 'Yes'}. {said_back(latest.text)}", (latest,))
+
+    def _all_about(self, about: str) -> Recollection | None:
+        if key(about) in (ME, "myself", "i"):
+            with self._book.reading() as reader:
+                known = (
+                    tables.units(reader, "ended is null and kind in ('fact', 'preference', 'task')") if reader else []
+                )
+            known += [unit for unit, _ in self._waiting() if unit.kind in ("fact", "preference", "task")]
+            mine = [unit for unit in known if unit.person in ("", self._person())]
+            units = sorted(mine, key=lambda unit: (-unit.importance, not unit.attribute.endswith("name"), -unit.born))
+        else:
+            found = self.find(about, limit=8, past=False)
+            units = [one.unit for one in found if one.relevance >= ANSWERS or self.shares(about, one.unit.text)]
+        return Recollection(told_back(units[:MANY]), tuple(units[:MANY])) if units else None
+
+    def _nearest(self, text: str, wanted: Asked) -> Recollection | None:
+        """Where the words of the question stand in something that was said, and it holds what is asked for."""
+        about = wanted.item or wanted.owner
+        if wanted.owner == ME and wanted.attributes and not wanted.item:
+            about = wanted.attributes[0]
+        for one in self.find(text, limit=3, past=False):
+            if one.relevance < ANSWERS or not self.shares(about, one.unit.text):
+                continue
+            if "time" not in wanted.attributes or TIME.search(one.unit.text):
+                return Recollection(told_back([one.unit]), (one.unit,))
+        return None
+
+
+def told_back(units: Sequence[Unit]) -> str:
+    if units and all(unit.kind == "task" and unit.subject == ME for unit in units):
+        return f"You wanted to {listed([said_back(unit.value).rstrip('.') for unit in units])}."
+    return " ".join(dict.fromkeys(said_back(unit.text) for unit in units))
+
+
+def _relevance(cosine: float, lexical: float) -> float:
+    return 0.5 * max(0.0, cosine) + 0.5 * min(1.0, lexical)
+
+
+def _literal(text: str) -> str:
+    """For `glob`."""
+    return "".join(f"[{c}]" if c in "*?[" else c for c in text)
