@@ -28,7 +28,7 @@ EXIT_CODES = {
 
 
 def parser() -> argparse.ArgumentParser:
-    from appliance.commands import bench, controls, demo, doctor, knowledge, models, skill, speech, turn
+    from appliance.commands import bench, controls, demo, doctor, knowledge, memory, models, skill, speech, turn
 
     everywhere = argparse.ArgumentParser(add_help=False)
     everywhere.add_argument(
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
         parents=[everywhere],
     )
     commands = top.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for group in (turn, controls, speech, skill, knowledge, models, doctor, bench, demo):
+    for group in (turn, controls, speech, skill, knowledge, memory, models, doctor, bench, demo):
         group.add(commands, everywhere)
     return top
 

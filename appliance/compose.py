@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, asynccontextmanager, closing, contextmanager
@@ -34,6 +35,7 @@ from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.wakeword import open_words
 from appliance.runtime.worker import Worker
 from appliance.skills.dialogue import Dialogue, DialogueRules
+from appliance.skills.intents.sounds import distance, sounds
 from appliance.skills.library import Library
 from appliance.skills.native import natives
 from appliance.skills.native.knobs import Knob, Knobs, volume
@@ -43,11 +45,13 @@ from appliance.skills.skill import Alarm, Services
 from appliance.store.alarms import Alarms
 from appliance.store.cells import Cells
 from appliance.store.knowledge import Knowledge
+from appliance.store.memory import Memory, MemoryRules
 from appliance.stream import Events, Stage, line
 from appliance.sync.mqtt import Broker
 from appliance.sync.network import Network
 from appliance.telemetry import Seldom, Telemetry, log
 from appliance.voice.address import address
+from appliance.voice.ahead import ahead
 from appliance.voice.attend import AttendRules, Attention, Verify, attend
 from appliance.voice.bargein import Floor, InterruptRules, Judge, bargein
 from appliance.voice.believe import believe
@@ -58,7 +62,9 @@ from appliance.voice.hear import HearRules, hear
 from appliance.voice.honest import honest
 from appliance.voice.mouth import mouth
 from appliance.voice.phrase import ForTheEar, phrase
+from appliance.voice.prompt import Prompt, PromptRules
 from appliance.voice.recall import Recall
+from appliance.voice.remember import Record, keep, keep_one, remember
 from appliance.voice.ring import CAPACITY, ring
 from appliance.voice.say import Speaker, say
 from appliance.voice.session import converse
@@ -67,7 +73,7 @@ from appliance.voice.tools import ModelFormWriter, Toolbox, tools
 from appliance.voice.turn import Answer, Answering, once
 from appliance.voice.understand import understand
 from appliance.voice.verify import verify
-from appliance.voice.writer import Writer
+from appliance.voice.writer import Writer, forget_prefixes
 from firmware.cards import one_canceller
 from firmware.device import Device
 from firmware.echo import Echo, usable
@@ -84,6 +90,9 @@ DEPTH = 64
 
 LOADERS = 2
 """Models that are loaded at once: half of loading waits for one core."""
+
+NEAR = 0.35
+"""Distance of two words' sounds up to which one may have been heard for the other."""
 
 Report = Callable[[str, float], None]
 
@@ -153,17 +162,22 @@ class Engines:
     @property
     def think_rules(self) -> ThinkRules:
         think = self.config.think
+        return ThinkRules(think.max_tokens, think.sentences, self.config.deadlines.think)
+
+    @property
+    def prompt_rules(self) -> PromptRules:
+        think, memory = self.config.think, self.config.memory
         roles: tuple[Role, ...] = ("user", "assistant")
         examples = (Message(roles[number % 2], text) for number, text in enumerate(think.examples))
         opening = (Message("system", think.system), *examples)
-        return ThinkRules(opening, think.history_tokens, think.max_tokens, think.sentences, self.config.deadlines.think)
+        return PromptRules(opening, think.history_tokens, memory.prompt_tokens, memory.now_tokens)
 
     def warm(self, report: Report = lambda what, fraction: None) -> None:
         """Loads every model and runs each once, so that the first turn costs no more than the next."""
         noise = np.random.default_rng(0).normal(0, 0.01, RATE).astype(np.float32)
         steps: tuple[tuple[str, Callable[[], object]], ...] = (
             ("recognition", lambda: finish(self.recogniser.transcribe(noise, language=self.config.hear.language))),
-            ("language model", lambda: self.writer.prepare(self.think_rules.opening)),
+            ("language model", lambda: self.writer.prepare(self.prompt_rules.opening)),
             ("voice", lambda: list(self.speaker.say("Ready when you are."))),
             ("end of turn", lambda: self.turn_end.probability(noise)),
             ("voice detection", lambda: self._vad),
@@ -313,7 +327,9 @@ async def talk(
         judge = Judge(rules, engines.for_the_ear)
         session = converse(answering, conversation, floor, judge, able.asks if able else lambda: False)
         bell = (ringing(able, sound, player, judge),) if able and able.rings else ()
-        below = (*bell, session, attention.watch, *watchers)
+        kept = (keep(able.memory),) if able else ()
+        reads = ahead(engines.writer, prompting(engines, conversation, able), threads["think"])
+        below = (*bell, session, attention.watch, *kept, reads, *watchers)
         hints = able.hints if able else None
         hearing = hears(engines, sound, *below, attention=attention, floor=floor, hints=hints)
         async with hearing as events:
@@ -360,18 +376,21 @@ async def reply(
     engines: Engines, conversation: Conversation, asked: str, able: Abilities | None = None
 ) -> AsyncIterator[Event]:
     """What comes of a typed question: the phrases of the answer, and what it rests on; the conversation remembers."""
-    worker, said = Worker("think"), ""
+    worker, said, record = Worker("think"), "", Record()
     answer = Answer(Transcript(0, 1, asked, 1.0))
     answer.confirmed.set()
     try:
         async with line(once(answer.to), *writing(engines, conversation, worker, answer, able)) as events:
             async for event in events:
+                record.see(event)
                 if isinstance(event, Phrase):
                     said += event.text
                 yield event
     finally:
         worker.close()
     conversation.add(asked, said.strip())
+    if able and (kept := await keep_one(able.memory, record, asked, said.strip())):
+        yield kept
 
 
 def writing(
@@ -379,17 +398,41 @@ def writing(
 ) -> tuple[Stage, ...]:
     """The stages that turn words into the phrases of an answer: what a skill can do, what the documents say, and the
     language model for the rest."""
-    thought = think(engines.writer, conversation, worker, engines.think_rules)
+    thought = think(engines.writer, prompting(engines, conversation, able), worker, engines.think_rules)
     known = knowing(engines, worker, answer, able) if able else ()
     return (*known, thought, phrase(engines.for_the_ear), honest(answer.to.text))
 
 
 def knowing(engines: Engines, worker: Worker, answer: Answer, able: Abilities) -> Iterator[Stage]:
     """The stages that take what the language model is not asked."""
-    yield understand(able.dialogue, answer, engines.config.deadlines.think)
+    deadline = engines.config.deadlines.think
+    yield understand(able.dialogue, answer, deadline)
+    documents = bool(able.knowledge.packs)
+    yield remember(able.memory, able.looker, answer, documents=documents, deadline_s=deadline)
     yield able.recall.stage(answer)
     if able.toolbox:
         yield tools(able.toolbox, able.dialogue, engines.form_writer, worker, answer)
+
+
+def prompting(engines: Engines, conversation: Conversation, able: Abilities | None) -> Prompt:
+    count = engines.writer.count
+    if able is None:
+        return Prompt(engines.prompt_rules, conversation, count)
+    return Prompt(engines.prompt_rules, conversation, count, able.known, able.going_on)
+
+
+def resume(engines: Engines, conversation: Conversation, able: Abilities) -> None:
+    """Takes up a conversation that was going on when the box went off, and reads what its next prompt begins with."""
+    for turn in able.memory.resume():
+        conversation.add(turn.asked, turn.said)
+    prompt = prompting(engines, conversation, able)
+    engines.writer.prepare(prompt.opening, prompt.standing(), prompt.so_far())
+
+
+def suspend(engines: Engines, conversation: Conversation, able: Abilities) -> None:
+    """Keeps what the language model has read of the conversation, so that it need not read it again."""
+    if conversation.messages and not able.memory.private and able.memory.rules.mode == "keep":
+        engines.writer.suspend(prompting(engines, conversation, able).so_far())
 
 
 def ringing(able: Abilities, sound: Sound, speech: Player, judge: Judge) -> Stage:
@@ -414,14 +457,31 @@ class Abilities:
     dialogue: Dialogue
     knowledge: Knowledge
     recall: Recall
+    memory: Memory
+    looker: Worker
+    """The thread in which memory and documents are searched."""
     alarms: Alarms[Alarm]
     toolbox: Toolbox | None
     broker: Broker | None
+    upkeep: Upkeep
     rings: bool = False
 
     def hints(self, text: str) -> Sequence[str]:
-        """What may have been meant by words that are near to a skill's."""
-        return self.library.intents.hints(text, self.dialogue.expecting)
+        """What may have been meant by words that are near to a skill's, or to what is being spoken of."""
+        hints = self.library.intents.hints(text, self.dialogue.expecting)
+        return [*hints, *near_names(text, self.memory.heat.critical())]
+
+    def known(self) -> Sequence[str]:
+        """What the language model is told of what the user has told, as lines."""
+        return [f"- {unit.text}" for unit in self.memory.resident()]
+
+    def going_on(self) -> Sequence[str]:
+        """The time, and what is being spoken of."""
+        at = now()
+        lines = [f"It is {at:%A}, {at.day} {at:%B %Y}, {at:%H:%M}."]
+        if hot := self.memory.heat.words(4):
+            lines.append(f"Lately spoken of: {', '.join(hot)}.")
+        return lines
 
     def asks(self) -> bool:
         """Whether the box has asked something."""
@@ -432,6 +492,7 @@ class Abilities:
         self.library.poll()
         self.watch()
         self.knowledge.refresh()
+        self.upkeep.poll()
 
     def watch(self) -> None:
         """Hears the topics that skills may read from the beginning, not from their first question on."""
@@ -459,6 +520,55 @@ class _Self:
         return self.dismiss() > 0
 
 
+class Upkeep:
+    """Memory's maintenance, now and then."""
+
+    def __init__(self, memory: Memory, every: float = 600.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._memory, self._every, self._clock = memory, every, clock
+        self._next = clock() + every
+
+    def poll(self) -> None:
+        """To be called often, aside. Raises StorageFault."""
+        if self._clock() >= self._next:
+            self._next = self._clock() + self._every
+            self._memory.tidy()
+
+
+class _Mind:
+    """Memory as a skill sees it."""
+
+    def __init__(self, memory: Memory, conversation: Conversation) -> None:
+        self._memory, self._conversation = memory, conversation
+
+    @property
+    def private(self) -> bool:
+        return self._memory.private
+
+    @private.setter
+    def private(self, on: bool) -> None:
+        if self._memory.private and not on:
+            self._conversation.clear()  # what was said in private is not quoted in what is kept
+        self._memory.private = on
+
+    @property
+    def person(self) -> str:
+        return self._memory.person
+
+    @person.setter
+    def person(self, name: str) -> None:
+        self._memory.person = name
+        self._conversation.clear()
+
+    def forget_last(self) -> Sequence[str]:
+        return [unit.text for unit in self._memory.forget_last()]
+
+    def forget_about(self, text: str) -> int:
+        return self._memory.forget_about(text)
+
+    def forget_everything(self) -> int:
+        return self._memory.forget_everything()
+
+
 @contextmanager
 def abilities(
     engines: Engines,
@@ -476,6 +586,16 @@ def abilities(
     with ExitStack() as stack:
         cells = stack.enter_context(closing(Cells(home / "skills.db")))
         alarms = stack.enter_context(closing(Alarms(home / "alarms.db", Alarm, here())))
+        memory = stack.enter_context(
+            closing(
+                Memory(
+                    home,
+                    partial(_embed, engines),
+                    memory_rules(settings),
+                    forgotten=lambda: wiped(engines, conversation),
+                )
+            )
+        )
         broker = None
         if settings.mqtt.host:
             broker = stack.enter_context(closing(Broker(settings.mqtt, f"parley-{socket.gethostname()}")))
@@ -489,7 +609,7 @@ def abilities(
         library = Library(
             services,
             settings.skills.folders,
-            native=natives(_Self(conversation, lambda: library, alarms.dismiss)),
+            native=natives(_Self(conversation, lambda: library, alarms.dismiss), _Mind(memory, conversation)),
             keys=Keys(home / "keys", (config_home() / "keys", Path("/etc/parley/keys"))),
             disabled=settings.skills.disabled,
             locale=settings.skills.locale,
@@ -515,9 +635,42 @@ def abilities(
             log("document", level=logging.WARNING, message=fault.message, fix=fault.fix)
         worker = stack.enter_context(closing(Worker("recall")))
         recall = Recall(knowledge, worker, now, settings.deadlines.think)
-        able = Abilities(library, dialogue, knowledge, recall, alarms, toolbox, broker, rings)
+        upkeep = Upkeep(memory)
+        able = Abilities(
+            *(library, dialogue, knowledge, recall, memory, worker, alarms, toolbox, broker, upkeep), rings=rings
+        )
         able.watch()
         yield able
+
+
+def memory_rules(config: Config) -> MemoryRules:
+    memory = config.memory
+    return MemoryRules(
+        mode=memory.mode,  # type: ignore[arg-type]  # the setting's choices
+        largest_bytes=memory.largest_mb << 20,
+        keep_days=memory.keep_days,
+        gap_s=60 * memory.gap_min,
+        backup_s=3_600 * memory.backup_h,
+        person=memory.person,
+    )
+
+
+def wiped(engines: Engines, conversation: Conversation) -> None:
+    """Something was forgotten: no copy of it stays in the conversation, or in what the language model has read."""
+    conversation.clear()
+    if "writer" in vars(engines):
+        engines.writer.forget(engines.prompt_rules.opening)
+    else:
+        forget_prefixes(state_home() / "prefixes")
+
+
+def near_names(text: str, names: Sequence[str]) -> Iterator[str]:
+    """Names and numbers of the conversation that sound like something in the words and do not stand in them."""
+    said = [sounds(word) for word in text.split()]
+    for name in names:
+        sound = sounds(name)
+        if name.lower() not in text.lower() and any(0 < distance(sound, other) <= NEAR for other in said):
+            yield name
 
 
 def turned(engines: Engines, mixer: Mixer | None, controls: Controls | None) -> Iterator[tuple[str, Knob]]:

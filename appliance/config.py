@@ -278,6 +278,28 @@ class Knowledge:
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """What the box remembers of what it was told."""
+
+    mode: str = setting(
+        "keep",
+        "keep: on the disk; session: as long as the process lives; off: nothing is kept",
+        choices=("keep", "session", "off"),
+    )
+    largest_mb: int = setting(128, "megabytes on the disk; what matters least goes first", low=1, high=100_000)
+    keep_days: float = setting(
+        0.0, "days that turns are kept word for word; 0: as long as there is room", low=0, high=36_500
+    )
+    gap_min: float = setting(30.0, "minutes of silence that end a conversation", low=0.1, high=10_000)
+    backup_h: float = setting(24.0, "hours between two copies, where something was written", low=0.1, high=10_000)
+    person: str = setting("", "whose profile is remembered and asked at the start; empty: everybody's")
+    prompt_tokens: int = setting(120, "tokens of what is remembered that the language model is told", low=0, high=2_048)
+    now_tokens: int = setting(
+        40, "tokens of what is going on (the time, what was spoken of) that it is told", low=0, high=512
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class Mqtt:
     """The broker that skills may be granted topics of."""
 
@@ -308,6 +330,7 @@ class Config:
     models: Models = field(default_factory=Models)
     skills: Skills = field(default_factory=Skills)
     knowledge: Knowledge = field(default_factory=Knowledge)
+    memory: Memory = field(default_factory=Memory)
     mqtt: Mqtt = field(default_factory=Mqtt)
     log: Log = field(default_factory=Log)
 

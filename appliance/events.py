@@ -8,7 +8,7 @@ with equal results.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from firmware.frame import Pcm, Role, Wave
@@ -171,11 +171,32 @@ class Cited(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Recalled(Event):
+    """What the user has told, on which the answer rests: the numbers of units in memory, and their words."""
+
+    ids: tuple[int, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept(Event):
+    """The turn is in memory, on the disk, as number `id`; `units` are the words of what it told. While the disk fails
+    there is none."""
+
+    id: int
+    units: tuple[str, ...]
+
+
+Author = Literal["model", "skill", "pack", "memory"]
+
+
+@dataclass(frozen=True, slots=True)
 class Token(Event):
-    """A piece of the answer as it is written: by the language model, or word for word by a skill or from a document."""
+    """A piece of the answer as it is written: by the language model, or word for word by a skill, from a document or
+    from memory."""
 
     text: str
-    by: Literal["model", "skill", "pack"] = "model"
+    by: Author = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +206,7 @@ class Phrase(Event):
 
     text: str
     spoken: str
-    by: Literal["model", "skill", "pack"] = "model"
+    by: Author = "model"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +247,11 @@ class Held(Event):
 
 @dataclass(frozen=True, slots=True)
 class Answered(Event):
-    """The answer is over. `said` holds what was really heard of it; `reason` is why it ended."""
+    """The answer to `asked` is over. `said` holds what was really heard of it; `reason` is why it ended."""
 
     said: str
     reason: Literal["complete", "interrupted", "failed"]
+    asked: str = field(default="", compare=False)
 
 
 # --- the turn itself ---------------------------------------------------------------------------------------------

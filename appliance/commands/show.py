@@ -17,11 +17,13 @@ from appliance.events import (
     Event,
     Failed,
     Held,
+    Kept,
     Mark,
     Muted,
     NoSpeech,
     Partial,
     Phrase,
+    Recalled,
     SoundBack,
     SoundLost,
     Transcript,
@@ -47,6 +49,8 @@ class Turn:
     understood: list[Understood] = field(default_factory=list)
     did: list[Did] = field(default_factory=list)
     cited: Cited | None = None
+    recalled: Recalled | None = None
+    kept: Kept | None = None
     no_speech: str = ""
 
     def on(self, event: Event) -> None:
@@ -69,6 +73,10 @@ class Turn:
                 self.did.append(event)
             case Cited():
                 self.cited = event
+            case Recalled():
+                self.recalled = event
+            case Kept():
+                self.kept = event
             case Answered():
                 self.said, self.reason = event.said, event.reason
 
@@ -95,6 +103,8 @@ class Turn:
             ],
             "did": [{"what": deed.what, "ok": deed.ok, "detail": deed.detail} for deed in self.did],
             "source": self.source,
+            "recalled": list(self.recalled.ids) if self.recalled else [],
+            "kept": {"turn": self.kept.id, "units": list(self.kept.units)} if self.kept else None,
         }
 
     def as_dict(self) -> dict[str, Any]:

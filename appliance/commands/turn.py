@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from appliance.compose import Abilities, Engines
     from appliance.events import Event
     from appliance.stream import Stage
+    from appliance.telemetry import Telemetry
     from appliance.voice.attend import Attention
     from appliance.voice.conversation import Conversation
     from firmware.frame import Pcm
@@ -62,9 +63,10 @@ async def _serve(engines: Engines) -> None:
     """One conversation for as long as the process lives; the sound card may go and come back."""
     from appliance.commands.keys import keys
     from appliance.commands.show import Turns, hint, screen
-    from appliance.compose import abilities, attend_rules, card
+    from appliance.compose import abilities, attend_rules, card, resume, suspend
     from appliance.config import state_home
     from appliance.controls import Controls
+    from appliance.store.db import sole
     from appliance.telemetry import Telemetry
     from appliance.voice.attend import Attention
     from appliance.voice.conversation import Conversation
@@ -77,21 +79,24 @@ async def _serve(engines: Engines) -> None:
     wake, telemetry, conversation = engines.config.wake, Telemetry(), Conversation()
     controls, attention = Controls(state_home(), wake.words), Attention(attend_rules(engines.config))
     with (
+        sole(state_home() / "daemon.lock"),
         keys(controls) as keyboard,
         screen(Turns(limit=LATEST), hint(wake, keyboard=keyboard)) as show,
         card(engines, controls, attention, telemetry) as front,
         abilities(engines, conversation, mixer=front.mixer, controls=controls, rings=True) as able,
     ):
         stages = (duck(front.mixer), acknowledge(front.mixer.player("earcon")), telemetry.watch)
-        looking = asyncio.create_task(_look(able))
+        resume(engines, conversation, able)
+        looking = asyncio.create_task(_look(able, telemetry))
         try:
             await converse(engines, front, conversation, show, *stages, attention=attention, able=able)
         finally:
             looking.cancel()
+            suspend(engines, conversation, able)
 
 
-async def _look(able: Abilities) -> None:
-    """Skills and documents may come, go and change while the box runs."""
+async def _look(able: Abilities, telemetry: Telemetry) -> None:
+    """Skills and documents may come, go and change while the box runs; memory is tidied."""
     import logging
 
     from appliance.errors import StorageFault
@@ -99,10 +104,14 @@ async def _look(able: Abilities) -> None:
 
     while True:
         await asyncio.sleep(2.0)
+        health = able.memory.health
+        telemetry.gauge("memory without a disk", not health.ok)
+        telemetry.gauge("memory turns not on the disk", health.pending)
+        telemetry.gauge("memory turns lost", health.dropped)
         try:
             await asyncio.to_thread(able.poll)
         except StorageFault as fault:
-            log("skills and documents", level=logging.ERROR, message=fault.message, fix=fault.fix)
+            log("skills, documents and memory", level=logging.ERROR, message=fault.message, fix=fault.fix)
 
 
 async def converse(
@@ -173,7 +182,7 @@ def play(engines: Engines, source: Pcm | Path, show: Callable[[Event], object], 
 
 
 def chat(args: argparse.Namespace, config: Config) -> int:
-    from appliance.compose import abilities
+    from appliance.compose import abilities, resume
     from appliance.voice.conversation import Conversation
 
     engines, conversation = engines_of(config), Conversation()
@@ -186,6 +195,7 @@ def chat(args: argparse.Namespace, config: Config) -> int:
                 )
             asyncio.run(_answer(engines, conversation, able, asked, args.json))
             return 0
+        resume(engines, conversation, able)
         prompt = "> " if sys.stdin.isatty() else ""
         while True:
             try:

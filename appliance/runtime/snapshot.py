@@ -47,6 +47,20 @@ def write(path: Path, key: str, tokens: Sequence[int], values: Values) -> None:
         ) from error
 
 
+def erase(path: Path) -> None:
+    """Overwrites a snapshot, as far as the file system lets us, and removes it: what was read can be read out of it."""
+    try:
+        with path.open("r+b") as file:
+            left = path.stat().st_size
+            while left > 0:
+                left -= file.write(bytes(min(left, 1 << 20)))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        pass
+    path.unlink(missing_ok=True)
+
+
 def read(path: Path, key: str) -> tuple[list[int], Values] | None:
     """Tokens and values, memory-mapped, or None when there is no such file, it is damaged, or of another `key`."""
     try:

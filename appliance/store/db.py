@@ -6,6 +6,7 @@ name that says so, and never changed; in its place comes the last backup, or an 
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import re
@@ -96,6 +97,25 @@ def writing(database: sqlite_utils.Database) -> Iterator[sqlite3.Connection]:
             yield database.conn
     except sqlite3.Error as error:
         raise StorageFault(f"the database cannot be written: {error}", "free space on the disk") from error
+
+
+@contextmanager
+def sole(path: Path) -> Iterator[None]:
+    """One process at a time holds the lock file. Raises StorageFault when another does."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a")
+    except OSError as error:
+        raise StorageFault(f"{path} cannot be opened: {error}", "free space, or choose another folder") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StorageFault(
+                f"another Parley runs on {path.parent}",
+                "stop it, or give this one a folder of its own (XDG_STATE_HOME)",
+            ) from error
+        yield
 
 
 def quarantine(path: Path) -> Path:

@@ -17,8 +17,8 @@ from appliance.store.index import unpacked
 from appliance.store.knowenglish import STOP
 from appliance.store.knowwords import Stemmer, tokens
 from appliance.store.tellwords import TIME
-from appliance.store.told import ME, key
-from appliance.store.units import Unit
+from appliance.store.told import ME, key, told
+from appliance.store.units import EPOCH, Unit
 
 Vector = NDArray[np.float32]
 Waiting = Callable[[], Sequence[tuple[Unit, Vector | None]]]
@@ -96,6 +96,18 @@ class Finder:
         latest = sorted(known, key=lambda unit: (-unit.born, -unit.id))
         chosen = latest[:MANY] if wanted.many or not wanted.attributes else latest[:1]
         return Recollection(told_back(chosen), tuple(chosen))
+
+    def meant(self, text: str) -> list[Unit]:
+        """The units that a statement or a question is about, not more."""
+        said = told(text, EPOCH).units
+        if wanted := asked(text):
+            return [unit for unit in self._known(wanted) if unit.id]
+        if not said or not said[0].slot:
+            return []
+        with self._book.reading() as reader:
+            rows = [row for one in said for row in tables.units(reader, "slot = ?", [one.slot])] if reader else []
+        values = {key(one.value) for one in said}
+        return [row for row in rows if row.person in ("", self._person()) and key(row.value) in values]
 
     def shares(self, some: str, text: str) -> bool:
         """Whether all telling words of one stand in the other."""

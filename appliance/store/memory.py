@@ -28,7 +28,7 @@ from appliance.store.index import packed
 from appliance.store.keeping import Entry, Keeper, Kept, Thread, heated, reinforce
 from appliance.store.scribe import Scribe
 from appliance.store.tidy import Tidied, tidy
-from appliance.store.told import ME, told
+from appliance.store.told import ME, Told, told
 from appliance.store.units import EPOCH, Turn, Unit
 from appliance.telemetry import log
 
@@ -98,6 +98,8 @@ class Memory:
         self.rules = rules or MemoryRules()
         self.heat = HeatMap()
         self.forgotten = forgotten
+        self.version = 0
+        """Changes whenever what is known may have."""
         self._embed = embed
         self._person, self._private = self.rules.person, self.rules.mode == "off"
         self._book = Book(folder / "memory.db", wall, steady, ram=self.rules.mode != "keep")
@@ -133,6 +135,7 @@ class Memory:
     @person.setter
     def person(self, name: str) -> None:
         with self._book.lock:
+            self.version += 1
             self._person, self._thread = clean(name).strip().lower()[:80], Thread()
             self.heat.clear()
 
@@ -190,6 +193,22 @@ class Memory:
         except TimeoutError as error:
             raise self._problem or _late() from error
 
+    def heard(self, turn: int, said: str, reason: str) -> None:
+        """What was really played of the answer to a turn that was kept before it was over."""
+        said = clean(said)[:LARGEST_TEXT]
+
+        def work() -> None:
+            with self._book.writing() as connection:
+                connection.execute("update turn set said = ?, reason = ? where id = ?", (said, reason, turn))
+
+        if turn:
+            self._scribe.surely(work)
+
+    def understood(self, text: str) -> Told:
+        """What the words would be taken to tell, now; nothing is kept."""
+        thread = self._thread
+        return told(clean(text), self._book.wall(), about=thread.about, recent=thread.recent)
+
     def used(self, ids: Iterable[int]) -> None:
         """These were answered with."""
         wanted = list(ids)
@@ -242,7 +261,12 @@ class Memory:
     def resident(self, limit: int = 24) -> list[Unit]:
         """What every answer should know, most lasting first; in an order that changes little from turn to turn."""
         now = self._book.lived()
-        known = [unit for unit in self.units() if unit.kind in ("fact", "preference", "task") and unit.attribute]
+        with self._book.reading() as reader:
+            where = (
+                "ended is null and kind in ('fact', 'preference', 'task') and attribute != '' "
+                "and person in ('', ?) order by importance desc, id desc limit ?"
+            )
+            known = tables.units(reader, where, [self._person, 8 * limit]) if reader else []
 
         def place(unit: Unit) -> tuple[float, float]:
             half = half_life(unit.kind, unit.importance)
@@ -276,8 +300,11 @@ class Memory:
         return sum(unit.kind != "entity" for unit in known)
 
     def forget_about(self, text: str) -> int:
-        """Everything in which these words stand; how many units and turns. Raises StorageFault."""
+        """What a statement or a question is about ("my name", "where I live"), or everything in which these words
+        stand; how many units and turns. Raises StorageFault."""
         text = clean(text)
+        if meant := self._finder.meant(text):
+            return self.forget([unit.id for unit in meant])
         known, turns = self._do(lambda: forgetting.forget_about(self._book, text, self._person, self._finder.shares))
         self._wiped(known, text)
         return sum(unit.kind != "entity" for unit in known) + turns
@@ -327,6 +354,7 @@ class Memory:
         kept = self._keeper.write(entry, thread)
         with self._book.lock:
             self._unwritten.remove(entry)
+            self.version += 1
             self.heat.turn(heated(entry.turn, [*kept.units, *(u for u in entry.units if u.kind == "entity")]))
         return kept
 
@@ -355,6 +383,7 @@ class Memory:
             subjects = [unit.subject for unit in known if unit.subject != ME]
             self.heat.forget([*(unit.value for unit in known), *subjects, about])
             self._thread.drop()
+            self.version += 1
         self.forgotten()
 
     def _failing(self, fault: StorageFault | None) -> None:

@@ -131,7 +131,7 @@ class Scribe:
                 job.result.set_exception(fault)
         except Fault as fault:
             job.result.set_exception(fault)
-        except Exception as error:  # a supervisor: one bad job does not end all writing
+        except Exception as error:  # noqa: BLE001 - one bad job does not end all writing
             self._seldom("memory", level=logging.ERROR, message=repr(error))
             job.result.set_exception(error)
         else:

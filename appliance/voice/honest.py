@@ -57,7 +57,7 @@ class _Turn:
         return ""
 
     def _of(self, claim: str, by: str) -> str:
-        if not claim or by == "pack":
+        if not claim or by in ("pack", "memory"):
             return ""
         if by == "model":
             return UNKNOWN if claim == "state" else TRUTH

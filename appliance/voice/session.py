@@ -310,7 +310,7 @@ class _Session:
             self._unheard = answer.to.text
         else:
             self._conversation.add(answer.to.text, answer.spoken.text)
-        await self.out.put(Answered(answer.to.at, answer.to.turn, answer.spoken.text, reason))
+        await self.out.put(Answered(answer.to.at, answer.to.turn, answer.spoken.text, reason, answer.to.text))
 
     async def _excuse(self, failure: Failed) -> None:
         """Says what went wrong; where the voice itself fails, a sound says that something did. Where the loudspeaker

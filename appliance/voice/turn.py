@@ -41,6 +41,8 @@ class Answer:
     """Whether it has come to its end: remembered, and about to be reported."""
     acted: bool = False
     """Whether something was done in it that is not to be done again."""
+    kept: int = 0
+    """The turn's number in memory, if it is there before its end."""
 
 
 Mouth = Callable[[Spoken], Stage]
