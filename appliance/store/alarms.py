@@ -319,6 +319,8 @@ class Alarms(Generic[T]):
             self._offset = wall - steady
             back = moved < -LATE
             self._keep({id: self._moved(row, back=back) for id, row in self._rows.items()})
+            with writing(self._database):
+                self._beat()  # a clock that was set back is not one that is behind after the next restart
         elif self._rows and steady - self._beaten >= BEAT:
             with writing(self._database):
                 self._beat()

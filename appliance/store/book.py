@@ -9,11 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from threading import RLock
 
-import sqlite_utils
-
 from appliance.errors import StorageFault
 from appliance.store import tables
-from appliance.store.db import back_up, backup_of, open_database, open_to_read, writing
+from appliance.store.db import Database, back_up, backup_of, in_memory, open_database, open_to_read, writing
 from appliance.store.decay import elapsed
 from appliance.store.index import Index
 
@@ -33,7 +31,7 @@ class Book:
         self._wall, self._steady = wall, steady
         self._looked = (wall(), steady())
         self._lived = 0.0
-        self._database: sqlite_utils.Database | None = None
+        self._database: Database | None = None
         self._reader: sqlite3.Connection | None = None
         self._version = -1
 
@@ -56,12 +54,7 @@ class Book:
         """Raises StorageFault."""
         if self._database is not None:
             return
-        if self.ram:
-            database = sqlite_utils.Database(sqlite3.connect(":memory:", check_same_thread=False))
-            for step in tables.STEPS:
-                database.conn.executescript(step)
-        else:
-            database = open_database(self.path, tables.STEPS, saved=self._saved)
+        database = in_memory(tables.STEPS) if self.ram else open_database(self.path, tables.STEPS, saved=self._saved)
         try:
             state = tables.read_state(database.conn)
             wall, lived = float(state.get("wall", self._looked[0])), float(state.get("lived", 0.0))

@@ -16,10 +16,22 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-import sqlite_utils
+from sqlite_utils import Database
 
 from appliance.errors import StorageFault
 from appliance.telemetry import log
+
+__all__ = [
+    "Database",
+    "back_up",
+    "backup_of",
+    "in_memory",
+    "open_database",
+    "open_to_read",
+    "quarantine",
+    "sole",
+    "writing",
+]
 
 PATIENCE = 5.0
 """Seconds that a transaction waits for another process's."""
@@ -47,7 +59,7 @@ def open_database(
     *,
     durable: bool = True,
     saved: Callable[[Path], None] = lambda damaged: None,
-) -> sqlite_utils.Database:
+) -> Database:
     """Opens, or makes, a database and brings it to the latest of its `steps`: SQL scripts, each run once, in order,
     behind a backup of what was there.
 
@@ -74,7 +86,15 @@ def open_database(
             connection = _opened(path, steps, durable=durable)
     except (OSError, sqlite3.Error, _Damaged) as error:
         raise StorageFault(f"{path} cannot be opened: {error}", "free space, or move the file away") from error
-    return sqlite_utils.Database(connection)
+    return Database(connection)
+
+
+def in_memory(steps: Sequence[str]) -> Database:
+    """One that nothing of is ever on a disk."""
+    connection = sqlite3.connect(":memory:", check_same_thread=False)
+    for step in steps:
+        connection.executescript(step)
+    return Database(connection)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
@@ -89,7 +109,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 @contextmanager
-def writing(database: sqlite_utils.Database) -> Iterator[sqlite3.Connection]:
+def writing(database: Database) -> Iterator[sqlite3.Connection]:
     """A transaction: all of it is kept, or nothing. Raises StorageFault."""
     try:
         with database.conn:
@@ -113,7 +133,7 @@ def sole(path: Path) -> Iterator[None]:
         except OSError as error:
             raise StorageFault(
                 f"another Parley runs on {path.parent}",
-                "stop it, or give this one a folder of its own (XDG_STATE_HOME)",
+                "stop it, or give this one a folder of its own",
             ) from error
         yield
 

@@ -58,6 +58,8 @@ def test_turns_gather_what_was_seen() -> None:
         "understood": [{"skill": "clock", "intent": "Time", "slots": {"place": "Oslo"}, "score": 0.988}],
         "did": [{"what": "timer.set", "ok": True, "detail": "five minutes"}],
         "source": "shop/prices.csv:3",
+        "recalled": [],
+        "kept": None,
         "ended": "complete",
         "failures": [],
         "waterfall_ms": {"hear start": 100.0, "say first sound": 300.0},

@@ -458,6 +458,7 @@ class Days(RuleBasedStateMachine):
         self.alarms = self.world.open()
         self.wanted: dict[int, Wanted] = {}
         self.ringing: set[int] = set()
+        self.look()
 
     def teardown(self) -> None:
         for alarms in self.world.opened:

@@ -46,6 +46,8 @@ LEAD = phrases(
 )
 ASKING = listed("who what when where why which how whose")
 """Words that are never another of them: who it is about, and how much, is not what a recogniser mistakes."""
+WHOSE = listed("my your i you me")
+"""Small words that tell whose it is: "what's my name" is not "what's your name"."""
 CORRECTING = listed("no sorry actually wait rather nope")
 CORRECTIONS = phrases(
     "no|nope|sorry|actually|wait|i meant|i mean|i said|make it|make that|change it to|change that to|not that"
@@ -631,13 +633,24 @@ def _weight(word: str, rare: float) -> float:
     """How much a word of a template says."""
     if word in FILLERS:
         return 0.05
+    if word in WHOSE:
+        return 0.4
     return 0.2 if word in FUNCTION else max(0.4, rare)
+
+
+def _cost(word: str) -> float:
+    """What a word of no weight in particular costs if no template explains it."""
+    if word in FILLERS:
+        return 0.02
+    if word in WHOSE:
+        return 0.4
+    return 0.15 if word in FUNCTION else UNSAID
 
 
 @lru_cache(256)
 def _unexplained(said: tuple[str, ...], skip: frozenset[str]) -> list[float]:
     """What each word costs if no template explains it."""
-    costs = [0.02 if word in FILLERS or word in skip else 0.15 if word in FUNCTION else UNSAID for word in said]
+    costs = [_cost(word) if word not in skip else 0.02 for word in said]
     for place, word in enumerate(said):
         if word in said[place + 1 : place + 5] and word not in FUNCTION:
             costs[place] = min(costs[place], 0.1)  # said again: a restart
