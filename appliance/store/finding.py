@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,8 +27,14 @@ Waiting = Callable[[], Sequence[tuple[Unit, Vector | None]]]
 
 CANDIDATES = 96
 """Units that are compared by meaning, and as many by words, for one question."""
+RANKED = 64
+"""The most relevant of them, of which it is seen how present they are."""
 TERMS = 12
-"""Words of a question that are searched, the longest first."""
+"""Words of a question that are searched."""
+POSTINGS = 3_000
+"""Units in which they may stand in all: what bounds the time of a search."""
+RARE = 50
+"""Units up to which counting those with a word takes no time."""
 LEXICAL = 6.0
 """Rank of full-text search that stands for full relevance by words: a rare word or two."""
 ANSWERS = 0.42
@@ -68,12 +75,14 @@ class Finder:
         self._book, self._vectors, self._person, self._waiting = book, vectors, person, waiting
         self._curve = curve
         self._stem = Stemmer()
+        self._counts: dict[str, int] = {}
+        self._counted = 0
 
     def find(self, text: str, *, limit: int, past: bool) -> list[Found]:
         vectors = self._vectors([text])
         now, found = self._book.lived(), []
-        for unit, relevance in self._candidates(text, vectors[0] if vectors else None):
-            if unit.person not in ("", self._person()) or not (past or unit.current):
+        for unit, relevance in self._candidates(text, vectors[0] if vectors else None, past=past):
+            if unit.person not in ("", self._person()):
                 continue
             half = half_life(unit.kind, unit.importance)
             active = activation(unit.uses or (unit.born,), unit.used, now, half, self._curve.power)
@@ -100,7 +109,7 @@ class Finder:
     def meant(self, text: str) -> list[Unit]:
         """The units that a statement or a question is about, not more."""
         said = told(text, EPOCH).units
-        if wanted := asked(text):
+        if wanted := asked(text) or asked(f"what is {text}"):
             return [unit for unit in self._known(wanted) if unit.id]
         if not said or not said[0].slot:
             return []
@@ -116,37 +125,61 @@ class Finder:
 
     # --- candidates --------------------------------------------------------------------------------------------------
 
-    def _candidates(self, text: str, vector: Vector | None) -> Iterator[tuple[Unit, float]]:
+    def _candidates(self, text: str, vector: Vector | None, *, past: bool) -> Iterator[tuple[Unit, float]]:
         """Units, and how relevant they are: by meaning and words in equal parts; by words alone without a model."""
         with self._book.reading() as reader:
-            units, codes, ranks = [], {}, {}
+            relevant: dict[int, float] = {}
+            units: list[Unit] = []
             if reader:
-                near = self._book.index.near(vector, CANDIDATES) if vector is not None else []
-                ranks = self._ranked(reader, text)
-                ids = list({*near, *ranks})
-                units = tables.units_by_id(reader, ids)
-                codes = tables.codes(reader, ids) if vector is not None else {}
-        cosines: dict[int, float] = {}
-        if codes and vector is not None:
-            cosines = dict(zip(codes, (unpacked(list(codes.values())) @ vector).tolist(), strict=True))
-        best = max(ranks.values(), default=0.0)
+                relevant = self._relevant(reader, text, vector)
+                chosen = heapq.nlargest(RANKED, relevant, key=relevant.__getitem__)
+                where = "kind != 'entity'" + ("" if past else " and ended is null")
+                units = tables.units_by_id(reader, chosen, where)
         for unit in units:
-            lexical = ranks.get(unit.id, 0.0) / max(best, LEXICAL)
-            if unit.kind != "entity":
-                yield unit, lexical if vector is None else _relevance(cosines.get(unit.id, 0.0), lexical)
+            yield unit, relevant[unit.id]
         for unit, row in self._waiting():
             lexical = 1.0 if self._overlap(text, unit.text) else 0.0
             if unit.kind != "entity":
                 yield unit, lexical if row is None or vector is None else _relevance(float(row @ vector), lexical)
 
+    def _relevant(self, reader: sqlite3.Connection, text: str, vector: Vector | None) -> dict[int, float]:
+        ranks = self._ranked(reader, text)
+        best = max((LEXICAL, *ranks.values()))
+        if vector is None:
+            return {id: rank / best for id, rank in ranks.items()}
+        codes = tables.codes(reader, list({*self._book.index.near(vector, CANDIDATES), *ranks}))
+        cosines = (unpacked(list(codes.values())) @ vector).tolist() if codes else []
+        return {id: _relevance(cosine, ranks.get(id, 0.0) / best) for id, cosine in zip(codes, cosines, strict=True)}
+
     def _ranked(self, reader: sqlite3.Connection, text: str) -> dict[int, float]:
-        """By full-text search: the better, the higher."""
-        telling = {word for word in tokens(text) if word not in STOP and len(word) > 1}
-        if not telling:
+        """By full-text search: the better, the higher. Words that stand in many units cost the most and say the least:
+        the rarest are searched, as many as hold to a bound."""
+        stems = {self._stem(word) for word in tokens(text) if word not in STOP and len(word) > 1}
+        chosen: list[str] = []
+        postings = 0
+        for stem, count in sorted(self._common(reader, stems).items(), key=lambda found: (found[1], found[0])):
+            if count and (not chosen or (postings + count <= POSTINGS and len(chosen) < TERMS)):
+                chosen.append(stem)
+                postings += count
+        if not chosen:
             return {}
-        query = " OR ".join(f'"{word}"' for word in sorted(telling, key=lambda word: (-len(word), word))[:TERMS])
+        # A stem that is stemmed again may be another word: the words themselves are searched.
+        words = {word for word in tokens(text) if self._stem(word) in chosen}
+        query = " OR ".join(f'"{word}"' for word in sorted(words))
         sql = "select rowid, -rank from word where word match ? order by rank limit ?"
         return {int(id): float(rank) for id, rank in reader.execute(sql, (query, CANDIDATES))}
+
+    def _common(self, reader: sqlite3.Connection, stems: Iterable[str]) -> dict[str, int]:
+        """In how many units each stem stands. Counting a common one takes long: it is remembered, and a little out of
+        date does no harm."""
+        size = len(self._book.index)
+        if size > 1.2 * self._counted:
+            self._counts.clear()
+            self._counted = size
+        new = [stem for stem in stems if stem not in self._counts]
+        counted = tables.documents(reader, new)
+        self._counts |= {stem: count for stem, count in counted.items() if count > RARE}
+        return {stem: self._counts.get(stem, counted.get(stem, 0)) for stem in stems}
 
     def _overlap(self, text: str, other: str) -> bool:
         telling = {self._stem(word) for word in tokens(text) if word not in STOP}

@@ -120,6 +120,10 @@ class Memory:
         self._book.shut()
 
     @property
+    def path(self) -> Path:
+        return self._book.path
+
+    @property
     def health(self) -> Health:
         problem = self._problem
         about = (problem.message, problem.fix) if problem else ("", "")

@@ -51,6 +51,7 @@ STEPS = (
     create index unit_turn on unit (turn);
     create table vector (unit integer primary key, code blob not null);
     create virtual table word using fts5 (text, tokenize = 'porter unicode61 remove_diacritics 2');
+    create virtual table vocabulary using fts5vocab (word, 'row');
     create table link (
         summary integer not null,
         turn integer not null,
@@ -138,11 +139,22 @@ def units(connection: sqlite3.Connection, where: str = "1", values: Sequence[obj
     return [unit_of(row) for row in connection.execute(f"select {_UNIT} from unit where {where}", values)]
 
 
-def units_by_id(connection: sqlite3.Connection, ids: Sequence[int]) -> list[Unit]:
+def units_by_id(connection: sqlite3.Connection, ids: Sequence[int], where: str = "1") -> list[Unit]:
+    """Those of them of which the condition holds."""
     found: list[Unit] = []
     for part in _parts(ids):
-        found += units(connection, f"id in ({', '.join('?' * len(part))})", part)
+        found += units(connection, f"id in ({', '.join('?' * len(part))}) and {where}", part)
     return found
+
+
+def documents(connection: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
+    """In how many units each stem stands."""
+    return {
+        term: row[0]
+        if (row := connection.execute("select doc from vocabulary where term = ?", [term]).fetchone())
+        else 0
+        for term in terms
+    }
 
 
 def codes(connection: sqlite3.Connection, ids: Sequence[int]) -> dict[int, bytes]:

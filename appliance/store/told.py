@@ -54,7 +54,7 @@ _TRAIL = re.compile(
 )
 _AND = re.compile(r"\s*,\s*(?:and|or)\s+|\s+(?:and|or|nor)\s+|\s*,\s*")
 _DETERMINER = re.compile(r"^(?:my|our|the|a|an|this|that|his|her|their|some)\s+", re.IGNORECASE)
-_OF = re.compile(r"^the ([\w ]+?) of (?=(?:my|our|the|his|her) |[A-Z])(.+)$")
+_OF = re.compile(r"^(?i:the) ([\w ]+?) of (?=(?:my|our|the|his|her) |[A-Z])(.+)$")
 _NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:[ -]\w+)?)"
 _AGE = re.compile(rf"^(?:about |almost |just |only )?({_NUMBER})(?: years old| years of age)?$", re.IGNORECASE)
 _ADVERB = re.compile(
@@ -134,10 +134,10 @@ def _tell(clause: Clause, context: _Context) -> None:
     if clause.asked or is_order(text) or CONDITION.search(text):
         return
     text, unsure = _sure(text)
-    if HEARSAY.search(text) or UNSURE.search(text):
-        return
     if called := _CALL_ME.match(text):
         context.units.append(_known(ME, "name", called[1], f"My name is {called[1]}", importance=SURE))
+        return
+    if HEARSAY.search(text) or UNSURE.search(text):
         return
     weight = 0.7 if unsure else 1.0
     found = _split(text)
