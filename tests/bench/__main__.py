@@ -31,6 +31,7 @@ MEASUREMENTS = {
     "intents": "understanding a sentence at a thousand templates",
     "sandbox": "a good skill beside one that misbehaves",
     "claims": "claims without a result, over scripted model outputs",
+    "memory": "what is found again, what fades, and how quickly",
     "soak": "a day of listening with a fault every few minutes",
 }
 
