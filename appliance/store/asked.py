@@ -199,7 +199,7 @@ _TURN = re.compile(rf"\b(?:{'|'.join(sorted(_TURNED, key=len, reverse=True))})\b
 
 def said_back(text: str) -> str:
     """ "My cat is in the garden" as the box says it: "Your cat is in the garden." """
-    text = _TURN.sub(lambda match: _TURNED[match.group().lower()], text).strip(" .,;")
+    text = _TURN.sub(lambda match: _TURNED.get(match.group().lower(), match.group()), text).strip(" .,;")
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 

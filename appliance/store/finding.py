@@ -108,15 +108,14 @@ class Finder:
 
     def meant(self, text: str) -> list[Unit]:
         """The units that a statement or a question is about, not more."""
-        said = told(text, EPOCH).units
-        if wanted := asked(text) or asked(f"what is {text}"):
-            return [unit for unit in self._known(wanted) if unit.id]
-        if not said or not said[0].slot:
-            return []
+        said = [unit for unit in told(text, EPOCH).units if unit.slot]
+        values = {key(unit.value) for unit in said}
         with self._book.reading() as reader:
             rows = [row for one in said for row in tables.units(reader, "slot = ?", [one.slot])] if reader else []
-        values = {key(one.value) for one in said}
-        return [row for row in rows if row.person in ("", self._person()) and key(row.value) in values]
+        if mine := [row for row in rows if row.person in ("", self._person()) and key(row.value) in values]:
+            return mine
+        wanted = asked(text) or asked(f"what is {text}")
+        return [unit for unit in self._known(wanted) if unit.id] if wanted else []
 
     def shares(self, some: str, text: str) -> bool:
         """Whether all telling words of one stand in the other."""

@@ -72,7 +72,7 @@ class Keeper:
         turn = entry.turn
         entities = tuple(_entities(turn))
         skill = turn.intent.partition(".")[0]
-        if turn.by == "skill" and skill not in ("", "dialogue"):
+        if skill not in ("", "dialogue"):
             entry.told = Told(units=entities)  # a command tells no more than what it is about
         else:
             found = told(turn.asked, turn.at, about=thread.about, recent=thread.recent)
