@@ -90,8 +90,6 @@ async def test_a_resumed_conversation_is_restored_and_not_read_again(engines, tm
             else:
                 resume(engines, conversation, able)
                 assert conversation.messages[0].text == "My name is Anna."
-                    0
-                ] == "My name is Anna."
             replies.append(writer._decoder.tokens)
             assert writer._decoder.tokens == engines.language_model.chat.prefix(
                 prompting(engines, conversation, able).so_far()

@@ -110,7 +110,10 @@ class Writer:
         return 2 * same > len(wanted)
 
     def _restore(self, path: Path) -> bool:
-        return self._decoder.restore(path)
+        if not self._decoder.restore(path):
+            return False
+        self._stale = False  # nothing of before is left
+        return True
 
     def _save(self, path: Path) -> None:
         try:
