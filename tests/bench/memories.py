@@ -284,6 +284,8 @@ def _mixed(spoken: list[tuple[str, _Item | None, str]], chance: random.Random) -
 
 
 _NAME = re.compile(r"\{([\w.]+)\}")
+_TWICE = re.compile(r"\b(the|a) (?:(the|my|our|some|one|[A-Z]\w+'s)\b|an?\b)", re.IGNORECASE)
+"""Two articles, where a value brings its own."""
 _BARE = _words("a an the my our some one was had lost sounded six along round over on through up past by")
 """First words of what takes no article."""
 
@@ -293,7 +295,7 @@ def _values(text: str) -> list[tuple[str, ...]]:
 
 
 def _filled(form: str, words: Mapping[str, str]) -> str:
-    text = _NAME.sub(lambda match: words[match[1]], form)
+    text = _TWICE.sub(lambda match: match[2] or "the", _NAME.sub(lambda match: words[match[1]], form))
     return re.sub(r"(^|[.!?] )([a-z])", lambda match: match[1] + match[2].upper(), text)
 
 
