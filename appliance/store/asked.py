@@ -107,7 +107,7 @@ _RULES: tuple[tuple[str, Make], ...] = (
         r"(?:what (?:do i (?:have|need|want)(?: still| yet)? to do|are my (?:tasks|to ?dos|plans)|must i do"
         r"|should i do|else do i have to do"
         r"|do i need(?: to buy| to get)?|is (?:still )?(?:open|left to do)|is on my (?:to ?do )?list)"
-        r"|do i have anything to do)(?: .+)?",
+        r"|do i have anything to do)(?: (?:today|tomorrow|tonight|this \w+|next \w+|on \w+|at \w+|from the \w+))?",
         _me("task", many=True),
     ),
     (

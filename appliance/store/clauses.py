@@ -45,18 +45,19 @@ _NAME_IS = re.compile(
     r"(?=(?:[A-Z0-9]|on\b|at\b|in\b|called\b|named\b|a\b|an\b|the\b|not\b|allergic\b))"
 )
 """ "My name's Anna" is a verb; "my daughter's name" is not."""
-_HARD = re.compile(r"[.!?;\n]+(?=\s|$)|\s[\u2013\u2014-]+\s")
+_HARD = re.compile(r"[.!?;:\n]+(?=\s|$)|\s[\u2013\u2014-]+\s")
 _SOFT = re.compile(
     r",?\s+(?:and|but|so|because|then)\s+(?=(?:I|we|he|she|they|it|my|our|his|her|their|there|you)\b(?! name\b))"
-    r"|,\s*(?=(?:I|we|my|our|he|she|they|it is|his|her)\b)",
+    r"|,\s*(?=(?:now |and )?(?:I|we|my|our|he|she|they|it is|his|her|the [\w ]+ is)\b)",
     re.IGNORECASE,
 )
 _OPENING = re.compile(
-    r"^(?:(?:oh|well|okay|ok|so|and|but|also|hey|hi|hello|listen|look|um|uh|er|right|yes|yeah|yep|you know"
+    r"^(?:(?:oh|well|okay|ok|so|and|but|also|hey|hi|hello|listen|look|um|uh|er|right|yes|yeah|yep"
+    r"|you know what|you know|before i forget"
     r"|by the way|please"
     r"|sorry|anyway|just|for your information|well then|fyi|as i said|like i said|hm+|thanks|thank you|great"
     r"|alright|all right"
-    r"|one more thing|another thing|in fact|to be honest|honestly|parley|the thing is|oh no|ah|too bad"
+    r"|one more thing|another thing|in fact|to be honest|honestly|parley|the thing is|oh no|ah|now|too bad"
     r"|guess what)\b[\s,:]*)+",
     re.IGNORECASE,
 )
@@ -68,6 +69,8 @@ _REMEMBER = re.compile(
     r"(?: for me)?(?: please)?(?: that|:|,)?\s+(?!to\b|when\b|what\b|who\b|where\b|how\b|me\b|if\b|the alarm\b)",
     re.IGNORECASE,
 )
+_FOR = re.compile(r"^(for (?:the |my |our |a )?[^,]+?),? (?=(?:we|I|it is) )(.+)$", re.IGNORECASE)
+""" "For the party we decided on..." says the same as "We decided on ... for the party"."""
 _CORRECTS = re.compile(
     r"^(?:(?:no|nope|wrong|that is (?:wrong|not right|not correct|not true|incorrect)|that was wrong|you are wrong"
     r"|that is a mistake|correction|actually|i meant|i mean|i said|i told you|not (?:any more|quite)|scratch that"
@@ -115,7 +118,7 @@ def _clauses(text: str) -> Iterator[Clause]:
             sentence, explicit, asked = sentence[told.end() :], True, False
             sentence, opened = _opened(sentence)
         for part in _SOFT.split(sentence):
-            if part := _opened(part)[0].strip(" ,"):
+            if part := _FOR.sub(r"\2 \1", _opened(part)[0].strip(" ,")):
                 yield Clause(part, asked, explicit, corrects)
         explicit = False
 
@@ -138,6 +141,7 @@ _MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),
     *("September", "October", "November", "December"),
 )
+_ON = re.compile(r"\b(?:to|until|till|by|from|for|since|before|after|on) $", re.IGNORECASE)
 _WEEKDAYS = "|".join(DAYS)
 _RELATIVE = re.compile(
     r"(?<!every )(?<!each )\b(?:(today|tonight|tomorrow|yesterday)"
@@ -161,6 +165,7 @@ def dated(text: str, said: datetime) -> str:
         except OverflowError:
             return match.group()
         evening = "the evening of " if word == "tonight" else ""
-        return f"on {evening}{DAYS[day.weekday()].capitalize()}, {day.day} {_MONTHS[day.month - 1]}"
+        on = "" if _ON.search(text[: match.start()]) else "on "
+        return f"{on}{evening}{DAYS[day.weekday()].capitalize()}, {day.day} {_MONTHS[day.month - 1]}"
 
     return _RELATIVE.sub(date, text)

@@ -24,7 +24,7 @@ FINITE = _words(
     keeps broken wish hope ought became turned looks look sounds runs makes seems seem remember forgot believe
     guess suppose collect collects grew graduated married plan plans smoke smokes snore snores sing sings cook
     cooks swim swims run walk walks travel travels spent spend visited stayed return returns returned belongs
-    means stands stays sits hurts hurt
+    means stands stays sits hurts hurt keep store hide put park parked
     """
 )
 PAST = re.compile(
@@ -33,6 +33,7 @@ PAST = re.compile(
     r"drank|drove|flew|slept|spoke|told|felt|came|kept|built|caught|taught|brought|began|chose|cut|hit|hurt|let|set"
     r"|shut"
 )
+DETERMINERS = _words("my our the this that his her their a an some")
 IMPERATIVES = _words(
     """
     set turn open close play stop start call tell show give make put add remove delete cancel find get go let
@@ -88,7 +89,7 @@ PERFECT = re.compile(
     r"|finished|done|bought"
     r"|paid|called|fixed|sent|booked|started|changed|got|sold|cleaned|cancelled|canceled|ordered|picked|settled"
     r"|adopted|lost"
-    r"|found|replaced|repaired|met|seen|written|read|taken|\w{2,}ed)\b",
+    r"|found|replaced|repaired|put|kept|left|hidden|stored|parked|met|seen|written|read|taken|\w{2,}ed)\b",
     re.IGNORECASE,
 )
 DECIDES = re.compile(
@@ -141,6 +142,12 @@ TRAITS = _words(
     "hard of",
     "short sighted",
 }
+EXCLUSIVE = {
+    "status": _words("married single divorced engaged widowed"),
+    "diet": _words("vegetarian vegan pescatarian"),
+    "work": _words("retired unemployed self-employed"),
+}
+"""Of these only one holds."""
 JOB = re.compile(
     r"\b(?:\w+(?:er|or|ist|ian|eer|ant|man|woman|yst|medic|ress)|nurse|chef|cook|clerk|judge|pilot|student|guide"
     r"|coach|vet|ceo|nanny"

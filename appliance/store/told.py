@@ -20,7 +20,9 @@ from appliance.store.tellwords import (
     COMPLAINT,
     CONDITION,
     DECIDES,
+    DETERMINERS,
     DONE,
+    EXCLUSIVE,
     FINITE,
     HEARSAY,
     ID,
@@ -53,7 +55,9 @@ _TRAIL = re.compile(
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s*,\s*(?:and|or)\s+|\s+(?:and|or|nor)\s+|\s*,\s*")
-_DETERMINER = re.compile(r"^(?:my|our|the|a|an|this|that|his|her|their|some)\s+", re.IGNORECASE)
+_DETERMINER = re.compile(
+    r"^(?:(?:my|our|the|a|an|this|that|his|her|their|some)\s+)?(?:(?:new|current|latest)\s+)?", re.I
+)
 _OF = re.compile(r"^(?i:the) ([\w ]+?) of (?=(?:my|our|the|his|her) |[A-Z])(.+)$")
 _NUMBER = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|\w+ty(?:[ -]\w+)?)"
 _AGE = re.compile(rf"^(?:about |almost |just |only )?({_NUMBER})(?: years old| years of age)?$", re.IGNORECASE)
@@ -88,7 +92,11 @@ class Told:
 class _Context:
     said: datetime
     about: str = ""
-    """The last subject that is not the user."""
+    """The last subject that is not the user: "she"."""
+    here: bool = False
+    """Whether it was spoken of in this utterance."""
+    thing: str = ""
+    """The last subject of all: "it"."""
     recent: Sequence[Unit] = ()
     """Units spoken of before, that a correction may be about."""
     units: list[Unit] = field(default_factory=list)
@@ -99,7 +107,7 @@ class _Context:
 def told(text: str, said: datetime, *, about: str = "", recent: Sequence[Unit] = ()) -> Told:
     """What the user's words say, at the time they were said (aware). `about` and `recent` are what was spoken of
     before: the last subject, and the last units with a slot."""
-    context = _Context(said, about, recent)
+    context = _Context(said, about, recent=recent)
     parts = clauses(text)
     for clause in parts:
         _tell(clause, context)
@@ -148,6 +156,10 @@ def _tell(clause: Clause, context: _Context) -> None:
             context.units.append(Unit("fact", text, importance=TELLING))
         return
     subject, verb, rest = found
+    chosen = re.search(r" for (?:the|my|our) .+$", found[2])
+    if subject.lower() == "it" and chosen and not context.thing:
+        context.units += _decided(found[2], text)
+        return
     if clause.corrects and subject.lower() in ("it", "that", "this"):
         if fixed := _corrected(clause, context):
             context.units.append(fixed)
@@ -164,7 +176,11 @@ def _tell(clause: Clause, context: _Context) -> None:
         context.units.append(_known(subject, "name", named[3], name, importance=SURE))
     if subject != ME:
         owner = owned(subject)[0]
-        context.about = context.about if owner == ME else owner
+        if owner == ME and context.here and subject.lower().startswith("the "):
+            subject = f"{context.about}'s {subject[4:]}"  # "Jonas has grown, the shoe size is 29"
+        elif owner != ME:
+            context.about, context.here = owner, True
+        context.thing = subject
     before = len(context.units), len(context.ends), len(context.done)
     for unit in _said_of(subject, verb, rest, text, context):
         importance = max(unit.importance * weight, TELLING if clause.explicit else 0.0)
@@ -187,6 +203,8 @@ def _split(text: str) -> tuple[str, str, str] | None:
         return None
     for number, word in enumerate(words[1:9], start=1):
         lower = word.lower().strip(",")
+        if number == 1 and first in DETERMINERS:
+            continue
         if lower in FINITE or (number <= 4 and PAST.fullmatch(lower) and first not in ("a", "an")):
             if first in (
                 "i",
@@ -215,11 +233,22 @@ def _split(text: str) -> tuple[str, str, str] | None:
                 break
             return None
     else:
-        return None
+        if (number := _third_person(words)) == 0:
+            return None
+        lower = words[number].lower().strip(",")
     subject, rest = " ".join(words[:number]).strip(","), " ".join(words[number + 1 :])
     adverb = _ADVERB.match(subject.split(" ", 1)[1] + " ") if " " in subject and first in ("i", "we") else None
     subject = subject.split()[0] if adverb else subject
     return subject, lower, rest
+
+
+def _third_person(words: Sequence[str]) -> int:
+    """Where the verb stands in "the tap drips": the first word with an s behind what may be a subject; 0: nowhere."""
+    begin = 2 if words[0].lower() in ("the", "my", "our", "his", "her", "their", "this", "that") else 1
+    if begin == 1 and not words[0][:1].isupper():
+        return 0
+    found = (n for n, word in enumerate(words[begin:6], start=begin) if re.fullmatch(r"[a-z]{2,}[a-rt-z]s[,.]?", word))
+    return next(found, 0)
 
 
 def _resolved(subject: str, context: _Context) -> str:
@@ -227,14 +256,16 @@ def _resolved(subject: str, context: _Context) -> str:
     if lower in ("i", "we", "i myself"):
         return ME
     if _PRONOUN.fullmatch(subject):
-        return context.about
+        return context.about if lower in ("he", "she", "they") else context.thing or context.about
     if found := _THEIR.match(subject):
         return f"{context.about}'s {found[1]}" if context.about else ""
     return re.sub(r"^(?:our)\b", "my", subject, flags=re.IGNORECASE)
 
 
 def _worth_keeping(text: str, verb: str, rest: str) -> bool:
-    return len(text.split()) >= 4 and bool(rest) and not re.match(r"(?:that|it) (?:is|was) \w+$", text, re.IGNORECASE)
+    if re.search(r"\bno longer the (?:same|old)\b|\bchanged (?:my|our) minds?\b|^I have come round$", text):
+        return False
+    return len(text.split()) >= 3 and not re.match(r"(?:that|it) (?:is|was) \w+$", text, re.IGNORECASE)
 
 
 def _plain(text: str, clause: Clause) -> float:
@@ -279,14 +310,40 @@ def _said_of(subject: str, verb: str, rest: str, text: str, context: _Context) -
     if verb in ("do", "does", "did") and (found := re.match(r"not (\w+)\s*", rest)):
         yield from _denied(subject, found[1].lower(), rest[found.end() :].strip(), text, context)
         return
+    if verb in ("has", "have") and (
+        found := re.match(r"(?:now |already |just )*been (?!to\b|moved\b|changed\b)", rest)
+    ):
+        verb, rest = "is", rest[found.end() :]
+    if verb in ("will", "shall") and (found := re.match(r"(?:now |then )?be\s+", rest)):
+        verb, rest = "is", rest[found.end() :]
     while adverb := _ADVERB.match(rest):
         if adverb.group().strip().lower() == "never":
             break
         rest = rest[adverb.end() :]
+    if changed := _changed(verb, rest):
+        verb, rest = "is", changed
     if verb in ("is", "are", "am", "was", "were"):
         yield from _is(subject, rest, text, context)
     else:
         yield from _does(subject, verb, rest, text, context)
+
+
+def _changed(verb: str, rest: str) -> str:
+    """The value that something has now: "changed to...", "has been moved to...", "turned..."."""
+    been = re.match(
+        r"(?:been |now )*(?:moved|changed|postponed|shifted|rescheduled|raised|put off|brought forward)"
+        r" (?:to|until|on) ",
+        rest,
+    )
+    if verb in ("is", "are", "was", "were", "been", "has", "have") and been:
+        return rest[been.end() :]
+    if verb in ("changed", "postponed", "shifted", "rescheduled", "switched") and rest.startswith(("to ", "until ")):
+        return rest.split(" ", 1)[1]
+    if verb == "moved" and (when := re.match(r"to (.+)", rest)) and _when(f"on {when[1]}"):
+        return when[1]
+    if verb == "turned" and _AGE.match(_value(rest)):
+        return rest
+    return ""
 
 
 def _is(subject: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
@@ -294,6 +351,8 @@ def _is(subject: str, rest: str, text: str, context: _Context) -> Iterator[Unit]
     denied = bool(re.match(r"not\b", rest))
     value = _value(re.sub(r"^(?:not|no longer)\s+", "", rest))
     denied = denied or rest.startswith("no longer")
+    if denied and re.match(r"the (?:same|old)\b", value):
+        return
     if not value or re.match(r"(?:what|how|why|who|where|when|that|because|like)\b", value, re.IGNORECASE):
         return
     if attribute:
@@ -316,14 +375,33 @@ def _is(subject: str, rest: str, text: str, context: _Context) -> Iterator[Unit]
     if trait and trait[1].lower() in TRAITS:
         name = trait[1].lower()
         held = f"not {name}" if denied else name
-        yield _known(owner, "trait", held, text, slot=slot_of(owner, "trait", name), importance=SURE)
+        kind = next((kind for kind, names in EXCLUSIVE.items() if name in names), name)
+        yield _known(owner, "trait", held, text, slot=slot_of(owner, "trait", kind), importance=SURE)
         return
     if denied:
         return
-    if owner == ME or key(owner) in PEOPLE:
+    if (
+        re.match(r"(?:been )?(?:broken|fixed|repaired|mended|out of order|defective|faulty|leaking)\b", value)
+        and owner != ME
+    ):
+        yield from _works(owner, value, text, context)
+        return
+    if owner == ME or _person(owner):
         yield from _is_person(owner, value, text, context)
     else:
         yield from _is_thing(owner, value, text, context)
+
+
+def _works(owner: str, state: str, text: str, context: _Context) -> Iterator[Unit]:
+    """Whether a thing does what it is for."""
+    broken = bool(re.search(r"not|broken|order|defective|faulty|leak", state))
+    if not broken:
+        context.done.append(key(f"{state} {owner}"))
+    yield _known(owner, "state", state, text, importance=SURE if broken else KNOWN)
+
+
+def _person(owner: str) -> bool:
+    return key(owner).split(" ")[0] in PEOPLE or bool(re.fullmatch(r"(?:(?:Mr|Mrs|Ms|Dr|Doctor) )?[A-Z][\w-]+", owner))
 
 
 def _is_person(owner: str, value: str, text: str, context: _Context) -> Iterator[Unit]:
@@ -375,6 +453,19 @@ def _is_thing(owner: str, value: str, text: str, context: _Context) -> Iterator[
 
 def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
     me = subject == ME
+    kept = (
+        re.match(_PUT, rest)
+        if me and verb in ("put", "keep", "left", "store", "hid", "moved", "parked", "kept")
+        else None
+    )
+    if kept and kept[1].lower() not in ("to", "it"):
+        thing = re.sub(r"^(?:my|our|the)\s+", "the ", kept[1])
+        context.about = context.thing = thing
+        yield _known(thing, "place", _value(kept[2]), text)
+        return
+    if me and verb == "moved" and (moved := re.match(r"((?:the|my|our) [\w ]+)$", _value(rest))):
+        context.about = context.thing = moved[1]
+        return
     if me and verb == "cannot" and (found := re.match(r"(?:stand|bear|eat|drink|have)\s+(.+)", rest)):
         yield from _taste(subject, "dislikes", found[1], text)
     elif verb in _LIKES or (verb == "cannot" and rest.startswith(("stand ", "bear "))):
@@ -392,6 +483,10 @@ def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> I
         yield _known(subject, attribute, _value(found[2]), text)
     elif verb in ("come", "comes") and (found := re.match(r"from (.+)", rest)):
         yield _known(subject, "origin", _value(found[1]), text)
+    elif verb in ("works", "work") and not me and re.match(r"(?:again|fine|now)?$", _value(rest)):
+        yield from _works(subject, "works", text, context)
+    elif verb in ("wears", "wear", "takes", "take") and (found := re.match(r"(?:a )?((?:\w+ )?size) (.+)", rest)):
+        yield _known(subject, found[1].lower(), _value(found[2]), text)
     elif verb in ("speak", "speaks"):
         yield from _each(subject, "language", rest, text, context)
     elif verb in ("drive", "drives") and re.match(r"(?:an?|the|my) ", rest):
@@ -401,8 +496,7 @@ def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> I
     elif me and verb in ("need", "must", "should", "want", "ought"):
         yield from _needs(verb, rest, text)
     elif me and (found := DECIDES.match(f"{verb} {rest}")):
-        value = _value(found[1])
-        yield Unit("decision", text, ME, "decision", value, importance=KNOWN)
+        yield from _decided(found[1], text)
     elif me and verb in ("will", "shall") and (found := re.match(r"(?:take|have|go with|choose) (.+)", rest)):
         yield Unit("decision", text, ME, "decision", _value(found[1]), importance=KNOWN)
     elif me and (PAST.fullmatch(verb) or verb in ("finished", "done")):
@@ -418,11 +512,28 @@ def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> I
         if TIME.search(found[1]):
             yield _known(subject, "time", _value(found[1]), text)
     elif verb in ("costs", "cost", "weighs", "measures"):
-        yield _known(subject, "price" if verb.startswith("cost") else verb, _value(rest), text)
+        attribute, value = "price" if verb.startswith("cost") else verb, _value(rest)
+        where = re.search(r" (?:in|on|during|for|at|with|without) .+$", value)
+        yield _known(subject, attribute, value, text, slot=slot_of(subject, attribute, where.group() if where else ""))
     elif verb == "needs" and not me:
         yield Unit("task", text, key(subject), "task", f"{subject} needs {rest}", importance=KNOWN)
 
 
+def _decided(what: str, text: str) -> Iterator[Unit]:
+    """Another choice for the same thing takes the place of the one before."""
+    value = _value(re.sub(r"^(?:now |on |to |for )+", "", what))
+    topic = re.search(r" for (.+)$", value, re.IGNORECASE)
+    if topic:
+        value, about = _value(value[: topic.start()]), re.sub(r" (?:after all|instead)$", "", topic[1])
+        yield Unit("decision", text, ME, "decision", value, slot_of(ME, "decision", about), importance=KNOWN)
+    else:
+        yield Unit("decision", text, ME, "decision", value, importance=KNOWN)
+
+
+_PUT = (
+    r"(.+?) ((?:in|on|under|behind|next to|inside|near|beside|above|below|between|at|upstairs|downstairs"
+    r"|into|onto)\b.*)$"
+)
 _LIKES = {
     **dict.fromkeys(
         ("like", "likes", "love", "loves", "enjoy", "enjoys", "adore", "adores", "prefer", "prefers"), "likes"
@@ -434,6 +545,9 @@ _INTO = r"(?:(?:back |out |over |up |down )?(?:in|at|on|to|into|near|by|outside|
 
 def _denied(subject: str, verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
     """What does not hold: "I don't live in Lyon any more"."""
+    if verb in ("work", "function") and subject != ME and not re.match(r"(?:in|at|for|on) ", rest):
+        yield from _works(subject, "does not work", text, context)
+        return
     if verb in ("like", "enjoy", "eat", "drink", "love", "want", "care") and rest:
         yield from _taste(subject, "dislikes", re.sub(r"^for ", "", rest), text)
     elif verb in ("live", "work") and (found := re.match(r"(?:in|at|for|on) (.+)", rest)):
@@ -474,6 +588,13 @@ def _has(subject: str, verb: str, rest: str, text: str, context: _Context) -> It
         if subject == ME and verb in ("have", "got"):
             yield _task(found[1], text)
         return
+    if found := re.match(
+        r"(?:an? )?(?:new )?(?:flat|house|apartment|home|room|place) in ([A-Z][\w-]+)"
+        r"(?: and (?:lives?|stays?) there)?$",
+        _value(rest),
+    ):
+        yield _known(subject, "home", found[1], text, importance=SURE if subject == ME else KNOWN)
+        return
     if found := re.match(r"(?:an? |some )?(?:\w+ )?(?:allergy|allergies|intolerance) (?:to|against) (.+)", rest):
         yield from _each(subject, "allergy", found[1], text, context)
         return
@@ -489,7 +610,7 @@ def _has(subject: str, verb: str, rest: str, text: str, context: _Context) -> It
         yield _known(f"my {what}", "time", _value(more) or "", text, kind="task")
         context.about = f"my {what}"
         return
-    if found := re.match(r"(?:an?|two|three|four|another|some|\d+) (.+?) (?:called|named) (.+)", rest):
+    if found := re.match(r"(?:an?|two|three|four|another|some|\d+) (.+?),? (?:called|named) (.+)", rest):
         yield from _has_attribute(
             f"my {found[1]}" if subject == ME else f"{subject}'s {found[1]}", "name", found[2], text, context
         )
@@ -580,7 +701,7 @@ def owned(subject: str) -> tuple[str, str]:
         return found[2], found[1].lower()
     if found := re.match(r"(.+)'s (.+)$", subject):
         return found[1], found[2].lower()
-    if found := re.match(r"(?:my|our|the) (.+)$", subject, re.IGNORECASE):
+    if found := re.match(r"(?:my|our|the) (?:new |current )?(.+)$", subject, re.IGNORECASE):
         noun = found[1].lower()
         if ATTRIBUTES.fullmatch(noun):
             return ME, noun

@@ -42,7 +42,7 @@ def means(text: str, **before: object) -> list[tuple[str, str, str]]:
         ("I need to call the plumber", ("me", "task", "call the plumber")),
         ("We decided to take the green sofa", ("me", "decision", "take the green sofa")),
         ("I can't stand olives any more", ("me", "dislikes", "olives")),
-        ("the projector in room 12 is broken", ("projector in room 12", "complaint", "broken")),
+        ("the projector in room 12 is broken", ("projector in room 12", "state", "broken")),
         ("I'm not vegetarian", ("me", "trait", "not vegetarian")),
     ],
 )
