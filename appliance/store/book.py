@@ -108,6 +108,15 @@ class Book:
             if backup_of(self.path).exists():
                 back_up(connection, self.path)
 
+    def compact(self) -> None:
+        """Writes the database anew, without the room between what is left. Raises StorageFault, and it is as it was."""
+        with self.lock:
+            self._close_reader()
+            try:
+                self.connection().execute("vacuum")
+            except sqlite3.Error as error:
+                raise StorageFault(f"{self.path} cannot be made smaller: {error}", "free space on the disk") from error
+
     def back_up(self) -> None:
         """Raises StorageFault."""
         if not self.ram:

@@ -33,6 +33,10 @@ TIMES_TO_LIVE: dict[Kind, float] = {"entity": 30 * DAY, "emotion": 90 * DAY, "ta
 LASTING = 0.75
 """Importance from which a unit keeps its place: an order's number, a complaint, an allergy, a name."""
 
+SLOWER = 10.0
+"""By which what is lasting fades more slowly. A hundred was tried: then numbers and names stood before what was asked
+for, and questions about old things lost two points instead of one."""
+
 REMEMBERED = 8
 """Uses whose times are kept."""
 
@@ -54,8 +58,8 @@ class Curve:
 
 
 def half_life(kind: Kind, importance: float) -> float:
-    """Seconds. What is lasting fades a hundred times as slowly."""
-    return HALF_LIVES[kind] * (100.0 if importance >= LASTING else 1.0)
+    """Seconds."""
+    return HALF_LIVES[kind] * (SLOWER if importance >= LASTING else 1.0)
 
 
 def fading(age: float, half: float, power: float = 0.5) -> float:

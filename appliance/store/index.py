@@ -11,7 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 BITS = 384
-_BYTES = BITS // 8
+COARSE = BITS // 8
+"""Bytes of a vector of which only the signs are left."""
+SHRINKS = (np.pi / 2) ** 0.5
+"""By which the cosine with a vector's signs is smaller than with the vector (for normal components)."""
 _LEAST = 256
 
 
@@ -21,10 +24,22 @@ def packed(vector: NDArray[np.float32]) -> bytes:
     return np.round(vector * scale).astype(np.int8).tobytes()
 
 
+def coarse(blob: bytes) -> bytes:
+    """Only the signs of a packed vector: an eighth of its bytes."""
+    return blob if len(blob) == COARSE else np.packbits(np.frombuffer(blob, np.int8) > 0).tobytes()
+
+
 def unpacked(blobs: Sequence[bytes]) -> NDArray[np.float32]:
-    """float32 [len(blobs), BITS], rows of length 1."""
-    rows = np.frombuffer(b"".join(blobs), np.int8).reshape(len(blobs), BITS).astype(np.float32)
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)  # type: ignore[no-any-return]
+    """float32 [len(blobs), BITS], rows of length 1; of signs alone a little longer, since their cosine is smaller."""
+    rows = np.empty((len(blobs), BITS), np.float32)
+    for row, blob in zip(rows, blobs, strict=True):
+        if len(blob) == COARSE:
+            row[:] = np.unpackbits(np.frombuffer(blob, np.uint8)).astype(np.float32) - 0.5
+        else:
+            row[:] = np.frombuffer(blob, np.int8)
+    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    rows[[len(blob) == COARSE for blob in blobs]] *= SHRINKS
+    return rows
 
 
 class Index:
@@ -32,7 +47,7 @@ class Index:
 
     def __init__(self) -> None:
         self._ids = np.zeros(_LEAST, np.int64)
-        self._bits = np.zeros((_LEAST, _BYTES // 8), np.uint64)
+        self._bits = np.zeros((_LEAST, COARSE // 8), np.uint64)
         self._at: dict[int, int] = {}
         self._size = 0
 
@@ -41,7 +56,7 @@ class Index:
 
     def add(self, ids: Sequence[int], blobs: Sequence[bytes]) -> None:
         """Vectors as `packed` made them; one that is known is replaced."""
-        whole = [(id, blob) for id, blob in zip(ids, blobs, strict=True) if len(blob) == BITS]
+        whole = [(id, blob) for id, blob in zip(ids, blobs, strict=True) if len(blob) in (BITS, COARSE)]
         new = [(id, blob) for id, blob in whole if id not in self._at]
         self._reserve(self._size + len(new))
         for id, _ in new:
@@ -49,8 +64,8 @@ class Index:
             self._ids[self._size] = id
             self._size += 1
         if whole:
-            signs = np.frombuffer(b"".join(blob for _, blob in whole), np.int8).reshape(len(whole), BITS) > 0
-            self._bits[[self._at[id] for id, _ in whole]] = np.packbits(signs, axis=1).view(np.uint64)
+            signs = np.frombuffer(b"".join(coarse(blob) for _, blob in whole), np.uint64)
+            self._bits[[self._at[id] for id, _ in whole]] = signs.reshape(len(whole), COARSE // 8)
 
     def drop(self, ids: Sequence[int]) -> None:
         for id in ids:
@@ -75,4 +90,4 @@ class Index:
         if size > len(self._ids):
             wanted = max(size, 2 * len(self._ids))
             self._ids = np.resize(self._ids, wanted)
-            self._bits = np.resize(self._bits, (wanted, _BYTES // 8))
+            self._bits = np.resize(self._bits, (wanted, COARSE // 8))

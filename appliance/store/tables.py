@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from appliance.store.index import coarse
 from appliance.store.units import EPOCH, Turn, Unit
 
 STEPS = (
@@ -147,6 +148,12 @@ def units_by_id(connection: sqlite3.Connection, ids: Sequence[int], where: str =
     return found
 
 
+def coarsen(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
+    """Leaves of these units' vectors their signs."""
+    rows = [(coarse(code), id) for id, code in codes(connection, ids).items()]
+    connection.executemany("update vector set code = ? where unit = ?", rows)
+
+
 def documents(connection: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
     """In how many units each stem stands."""
     return {
@@ -217,6 +224,15 @@ def used_bytes(connection: sqlite3.Connection) -> int:
         connection.execute(f"pragma {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
     return int((pages - free) * size)
+
+
+def content_bytes(connection: sqlite3.Connection) -> int:
+    """Of what the pages hold: what was deleted here and there leaves them half empty. The pages' where SQLite was built
+    without its table of statistics."""
+    try:
+        return int(connection.execute("select sum(pgsize - unused) from dbstat").fetchone()[0])
+    except sqlite3.OperationalError:
+        return used_bytes(connection)
 
 
 def unit_of(row: Sequence[Any]) -> Unit:

@@ -53,7 +53,7 @@ CONDITION = re.compile(
 )
 HEARSAY = re.compile(
     r"\b(?:he|she|they|you|people|someone|somebody|everyone|everybody|who|it|\w+) (?:says?|said|thinks?|claims?"
-    r"|claimed|told"
+    r"|claimed|told(?! (?:me|us)(?: on the phone| again)? about\b)"
     r"|believes?|tells|asked|asks|wrote|reckons?) (?:that|me|us|i|we|my|you|he|she|they|the|it|people|a)\b"
     r"|\bI (?:heard|read|dreamt|dreamed|was told|imagine)\b"
     r"|\b(?:rumou?r|apparently|supposedly|allegedly|in the (?:movie|film|book|story|game|song)|they say|a dream)\b",

@@ -13,6 +13,7 @@ from typing import Protocol
 from appliance.store import tables
 from appliance.store.book import Book
 from appliance.store.decay import DAY, LASTING, TIMES_TO_LIVE, worth
+from appliance.store.index import COARSE
 from appliance.store.units import Turn, Unit
 
 OLD = 7 * DAY
@@ -21,10 +22,12 @@ AT_ONCE = 200
 """Conversations that are summed up in one go, at most."""
 SENTENCES = 6
 """Of a summary."""
-ROOM = 0.9
+ROOM = 0.95
 """Share of the budget that is in use after pruning."""
-STEP = 0.1
-"""Share of what there is that one step of pruning deletes."""
+VERBATIM, COARSENED, PAST = 0.01, 0.02, 0.3
+"""Of a unit's worth: the words of the turn that it is from; its exact vector; a unit that holds no longer."""
+SMALL_TALK = 0.05
+"""Worth of a turn that told nothing."""
 
 
 class Budget(Protocol):
@@ -134,46 +137,68 @@ def _retire(book: Book, now: float, days: float) -> int:
 
 
 def _prune(book: Book, now: float, largest: int) -> tuple[int, int]:
-    """Turns and units that are worth least, until the rest keeps to the budget."""
+    """What costs least goes first, until the rest keeps to the budget: how many turns and units were deleted.
+
+    A turn's own words go before what was taken out of them, and a unit's exact vector, of which its signs stay, before
+    the unit."""
+    turns, units, target = 0, 0, ROOM * largest
+    while _used(book) > largest and target > 0.5 * largest:
+        more = _prune_to(book, now, target)
+        turns, units = turns + more[0], units + more[1]
+        book.compact()
+        target *= 0.95
+    return turns, units
+
+
+def _used(book: Book) -> int:
+    with book.guard():
+        return tables.used_bytes(book.connection())
+
+
+def _prune_to(book: Book, now: float, target: float) -> tuple[int, int]:
     turns = units = 0
     while True:
         with book.guard():
-            connection = book.connection()
-            if tables.used_bytes(connection) <= (largest if not turns + units else largest * ROOM):
-                return turns, units
-            ranked = sorted(_worths(connection, now))
-            if not ranked:
-                return turns, units
-            size = sum(entry[1] for entry in ranked) * STEP
-        chosen: list[tuple[str, int]] = []
+            size = tables.content_bytes(book.connection())
+            ranked = sorted(_losses(book.connection(), now)) if size > target else []
+        chosen, wanted = [], max(size - target, 0.01 * size)
         for _, bytes, what, id in ranked:
-            if size <= 0:
+            if wanted <= 0:
                 break
-            size -= bytes
+            wanted -= bytes
             chosen.append((what, id))
-        gone_turns = [id for what, id in chosen if what == "turn"]
-        gone_units = [id for what, id in chosen if what == "unit"]
+        if not chosen:
+            return turns, units
+        gone_turns, gone_units, coarse = (
+            [id for what, id in chosen if what == one] for one in ("turn", "unit", "vector")
+        )
         with book.writing() as connection:
             tables.delete_units(connection, gone_units)
             tables.delete_turns(connection, gone_turns)
-            at = book.wall()
-            tables.note_gone(connection, at, "turns", len(gone_turns), "byte budget: worth least")
-            tables.note_gone(connection, at, "units", len(gone_units), "byte budget: worth least")
-            connection.execute("insert into word (word, rank) values ('merge', 200)")
-        book.index.drop(gone_units)
+            tables.coarsen(connection, coarse)
+            tables.note_gone(connection, book.wall(), "turns", len(gone_turns), "byte budget: worth least")
+            tables.note_gone(connection, book.wall(), "units", len(gone_units), "byte budget: worth least")
+            connection.execute("insert into word (word) values ('optimize')")
+        with book.lock:
+            book.index.drop(gone_units)
         turns, units = turns + len(gone_turns), units + len(gone_units)
 
 
-def _worths(connection: sqlite3.Connection, now: float) -> Iterator[tuple[float, int, str, int]]:
-    """Worth, bytes, and which: a turn's own words are worth less than what was taken out of them."""
+def _losses(connection: sqlite3.Connection, now: float) -> Iterator[tuple[float, int, str, int]]:
+    """What would be lost by each deletion, its bytes, and which it is."""
     of_turn: dict[int, float] = {}
-    sql = "select id, turn, importance, uses, used, ended, archived, length(text) + length(value) from unit"
-    for id, turn, importance, uses, used, ended, archived, size in connection.execute(sql):
-        value = worth(json.loads(uses), used, now, importance) * (0.3 if ended is not None or archived else 1.0)
+    sql = (
+        "select id, turn, importance, uses, used, ended, archived, length(text) + length(value), "
+        "(select length(code) from vector where unit = unit.id) from unit"
+    )
+    for id, turn, importance, uses, used, ended, archived, size, code in connection.execute(sql):
+        value = worth(json.loads(uses), used, now, importance) * (PAST if ended is not None or archived else 1.0)
         of_turn[turn] = max(of_turn.get(turn, 0.0), value)
-        yield value, 700 + 3 * size, "unit", id
+        if (code or 0) > COARSE:
+            yield COARSENED * value, code - COARSE, "vector", id
+        yield value, 250 + 3 * size + (code or 0), "unit", id
     for id, size in connection.execute("select id, length(asked) + length(said) + length(slots) from turn"):
-        yield 0.3 * of_turn.get(id, 0.05), 150 + size, "turn", id
+        yield VERBATIM * of_turn.get(id, SMALL_TALK), 120 + size, "turn", id
 
 
 def _back_up(book: Book, now: float, every: float) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from appliance.store.clauses import Clause, clauses, dated
+from appliance.store.knowenglish import STOP
 from appliance.store.tellwords import (
     ATTRIBUTES,
     BECOME,
@@ -152,8 +153,8 @@ def _tell(clause: Clause, context: _Context) -> None:
     if found is None:
         if fixed := _corrected(clause, context):
             context.units.append(fixed)
-        elif clause.explicit and len(text.split()) >= 2:
-            context.units.append(Unit("fact", text, importance=TELLING))
+        elif (clause.explicit and len(text.split()) >= 2) or _tells(text):
+            context.units.append(Unit("fact", text, importance=_plain(text, clause) * weight))
         return
     subject, verb, rest = found
     chosen = re.search(r" for (?:the|my|our) .+$", found[2])
@@ -167,6 +168,8 @@ def _tell(clause: Clause, context: _Context) -> None:
     if (subject := _resolved(subject, context)) == "":
         if COMPLAINT.search(text):
             context.units.append(Unit("emotion", text, ME, "complaint", importance=SURE))
+        elif _tells(text):
+            context.units.append(Unit("fact", text, importance=_plain(text, clause) * weight))
         return
     if _PRONOUN.fullmatch(found[0]) or _THEIR.match(found[0]):
         text = f"{subject} {found[1]} {found[2]}".strip()  # on another day nobody knows who "she" was
@@ -266,6 +269,14 @@ def _worth_keeping(text: str, verb: str, rest: str) -> bool:
     if re.search(r"\bno longer the (?:same|old)\b|\bchanged (?:my|our) minds?\b|^I have come round$", text):
         return False
     return len(text.split()) >= 3 and not re.match(r"(?:that|it) (?:is|was) \w+$", text, re.IGNORECASE)
+
+
+def _tells(text: str) -> bool:
+    """Whether words that are no whole sentence say something: "Fifty minutes round the lake with Nadja"."""
+    words = text.lower().split()
+    if words[0] in IMPERATIVES or words[0] in FINITE:
+        return False
+    return sum(len(word) > 2 and word.strip(",") not in STOP for word in words) >= 3
 
 
 def _plain(text: str, clause: Clause) -> float:
