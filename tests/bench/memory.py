@@ -218,7 +218,8 @@ def changes(vectors: Vectors, name: str, seed: int) -> dict[str, Any]:
             log.hear(said)
         log.wait_until(made.end + DAY)
         current = {unit.id for unit in log.memory.units()}
-        rows = [_changed(log, made, change, current) for change in made.changes]
+        texts = {unit.id: unit.text for unit in log.memory.units(past=True)}
+        rows = [_changed(log, made, change, current, texts) for change in made.changes]
         apart = [
             {
                 "first": made.turns[first].asked,
@@ -231,8 +232,14 @@ def changes(vectors: Vectors, name: str, seed: int) -> dict[str, Any]:
     return {"rows": rows, "apart": apart}
 
 
-def _changed(log: Log, made: World, change: Change, current: set[int]) -> dict[str, Any]:
-    *old, new = (log.evidence(turns) for turns in change.turns)
+def _holding(ids: set[int], value: str, texts: Mapping[int, str]) -> set[int]:
+    """Those of a turn's units that hold the value; the others ("has a house and lives in ...") may go on to hold."""
+    word = value.rpartition(" ")[2].lower()
+    return {id for id in ids if word in texts.get(id, "").lower()} or ids
+
+
+def _changed(log: Log, made: World, change: Change, current: set[int], texts: Mapping[int, str]) -> dict[str, Any]:
+    *old, new = (_holding(log.evidence(turns), v, texts) for turns, v in zip(change.turns, change.values, strict=True))
     stale = set().union(*old) - new
     ids = [hit.unit.id for hit in log.memory.find(change.text, limit=200)]
     place, before = _rank(ids, new), _rank(ids, stale)
