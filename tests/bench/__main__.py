@@ -31,6 +31,8 @@ MEASUREMENTS = {
     "intents": "understanding a sentence at a thousand templates",
     "sandbox": "a good skill beside one that misbehaves",
     "claims": "claims without a result, over scripted model outputs",
+    "durability": "power cuts, kill -9, and what is written",
+    "context": "taking up a conversation of 200 turns, against reading it again",
     "memory": "what is found again, what fades, and how quickly",
     "soak": "a day of listening with a fault every few minutes",
 }
