@@ -38,6 +38,7 @@ _SHORT = (
     (r"\banymore\b", "any more"),
     (r"\bfavorite\b", "favourite"),
     (r"\bcolor\b", "colour"),
+    (r"\b(I|we|they) no longer (?=[a-z])", r"\1 do not "),
     (r"\b(can) not\b", r"\1not"),
 )
 _NAME_IS = re.compile(
@@ -66,7 +67,7 @@ _REMEMBER = re.compile(
     r"(?:remember|note(?: down)?|make a note|take a note|keep in mind|bear in mind|do not forget|never forget|know|"
     r"write down|save|store|memori[sz]e|you should know|you need to know|i wanted to tell you|i want to tell you|"
     r"i should tell you|i have to tell you|i must tell you|let me tell you|just so you know|so you know|for the record)"
-    r"(?: for me)?(?: please)?(?: that|:|,)?\s+(?!to\b|when\b|what\b|who\b|where\b|how\b|me\b|if\b|the alarm\b)",
+    r"(?: for me)?(?: please)?(?: that|:|,)?\s+(?!to\b|when\b|what\b|who\b|where\b|how\b|me\b|if\b)",
     re.IGNORECASE,
 )
 _FOR = re.compile(r"^(for (?:the |my |our |a )?[^,]+?),? (?=(?:we|I|it is) )(.+)$", re.IGNORECASE)
@@ -74,7 +75,7 @@ _FOR = re.compile(r"^(for (?:the |my |our |a )?[^,]+?),? (?=(?:we|I|it is) )(.+)
 _CORRECTS = re.compile(
     r"^(?:(?:no|nope|wrong|that is (?:wrong|not right|not correct|not true|incorrect)|that was wrong|you are wrong"
     r"|that is a mistake|correction|actually|i meant|i mean|i said|i told you|not (?:any more|quite)|scratch that"
-    r"|wait|sorry)\b[\s,.:]*)+",
+    r"|sorry)\b[\s,.:]*)+",
     re.IGNORECASE,
 )
 

@@ -202,6 +202,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=PATIENCE, check_same_thread=False)
     for category, limit in _LIMITS:
         connection.setlimit(category, limit)
+    connection.text_factory = lambda text: text.decode("utf-8", "replace")
     connection.execute("pragma trusted_schema = off")
     connection.execute("pragma cell_size_check = on")
     return connection

@@ -3,7 +3,7 @@
 What fades is how readily a unit comes to mind, never whether it exists: age lowers its place among what is equally
 relevant, and no further than to a floor. A power law, since retention follows one better than an exponential (Wixted
 and Carpenter 2007), as ACT-R's base level does over all uses of a memory; floor and exponent were measured on 1,535
-questions (LOG): with both, questions about old things lose a point, and those about recent ones gain four to five.
+questions (FINDINGS M) and on ours (LOG).
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ YEAR = 366 * DAY
 
 HALF_LIVES: dict[Kind, float] = {
     "fact": 3 * DAY,
-    "preference": 30 * DAY,
-    "task": 7 * DAY,
-    "decision": 14 * DAY,
+    "preference": 7 * DAY,
+    "task": 5 * DAY,
+    "decision": 7 * DAY,
     "emotion": 3 * DAY,
     "entity": 1 * DAY,
-    "summary": 30 * DAY,
+    "summary": 7 * DAY,
 }
 """After which activation by a single use is one half, at no importance."""
 
@@ -33,9 +33,10 @@ TIMES_TO_LIVE: dict[Kind, float] = {"entity": 30 * DAY, "emotion": 90 * DAY, "ta
 LASTING = 0.75
 """Importance from which a unit keeps its place: an order's number, a complaint, an allergy, a name."""
 
-SLOWER = 10.0
-"""By which what is lasting fades more slowly. A hundred was tried: then numbers and names stood before what was asked
-for, and questions about old things lost two points instead of one."""
+SLOWER = 3.0
+"""By which what is lasting fades more slowly in ranking. With ten and a hundred, numbers and names stood before what
+was asked for, and questions about old things lost two points more. What is lasting is answered by its slot however old
+it is, never archived, and the last to be pruned."""
 
 REMEMBERED = 8
 """Uses whose times are kept."""
@@ -52,7 +53,7 @@ WEIGHT = 0.05
 class Curve:
     """`floor` in [0, 1] is what is left of relevance at any age; `power` the exponent. `decay` False: nothing fades."""
 
-    floor: float = 0.5
+    floor: float = 0.6
     power: float = 0.5
     decay: bool = True
 

@@ -249,7 +249,7 @@ def unit_of(row: Sequence[Any]) -> Unit:
         turn=row[9],
         said=moment(row[10]),
         born=row[11],
-        uses=tuple(json.loads(row[12])),
+        uses=times(row[12]),
         used=row[13],
         ended=row[14],
         successor=row[15],
@@ -269,8 +269,8 @@ def turn_of(row: Sequence[Any]) -> Turn:
         reason=row[7],
         by=row[8],
         intent=row[9],
-        slots=json.loads(row[10]),
-        deeds=tuple(json.loads(row[11])),
+        slots=_mapping(row[10]),
+        deeds=tuple(str(deed) for deed in _list(row[11])),
     )
 
 
@@ -278,11 +278,32 @@ def stamp(at: datetime) -> float:
     return (at - EPOCH).total_seconds()
 
 
+def _list(text: str) -> list[Any]:
+    """A cell that a bad disk has changed, where no check of pages sees it, costs what it held and nothing else."""
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def times(text: str) -> tuple[float, ...]:
+    return tuple(float(at) for at in _list(text) if isinstance(at, int | float))
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, TypeError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def moment(seconds: float) -> datetime:
     """A clock may say anything; a date beyond all calendars is the epoch."""
     try:
         return datetime.fromtimestamp(seconds, UTC)
-    except (OverflowError, ValueError, OSError):
+    except (OverflowError, ValueError, OSError, TypeError):
         return EPOCH
 
 

@@ -24,7 +24,8 @@ FINITE = _words(
     keeps broken wish hope ought became turned looks look sounds runs makes seems seem remember forgot believe
     guess suppose collect collects grew graduated married plan plans smoke smokes snore snores sing sings cook
     cooks swim swims run walk walks travel travels spent spend visited stayed return returns returned belongs
-    means stands stays sits hurts hurt keep store hide put park parked
+    means stands stays sits hurts hurt keep store hide put park parked charge charges pay pays
+    rents joined resides retrained qualified
     """
 )
 PAST = re.compile(
@@ -114,7 +115,7 @@ ATTRIBUTES = re.compile(
     r"|nationality|hometown"
     r"|home ?town|star sign|mother tongue|native language|(?:\w+ )?plate|(?:\w+ )?registration|favourite [\w ]+"
     r"|budget|diet"
-    r"|religion|salary|(?:\w+ )?reference|username|login|anniversary|iban|seat|gate|platform)"
+    r"|religion|salary|(?:\w+ )?reference|username|login|anniversary|iban)"
 )
 PEOPLE = _words(
     """

@@ -3,7 +3,6 @@ deleted; each deletion with its reason. Runs in the writing thread, in short tra
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -192,7 +191,7 @@ def _losses(connection: sqlite3.Connection, now: float) -> Iterator[tuple[float,
         "(select length(code) from vector where unit = unit.id) from unit"
     )
     for id, turn, importance, uses, used, ended, archived, size, code in connection.execute(sql):
-        value = worth(json.loads(uses), used, now, importance) * (PAST if ended is not None or archived else 1.0)
+        value = worth(tables.times(uses), used, now, importance) * (PAST if ended is not None or archived else 1.0)
         of_turn[turn] = max(of_turn.get(turn, 0.0), value)
         if (code or 0) > COARSE:
             yield COARSENED * value, code - COARSE, "vector", id

@@ -52,7 +52,7 @@ PASSING = 0.2
 _TRAIL = re.compile(
     r"[\s,]+(?:now|nowadays|these days|at the moment|right now|actually|by the way|please|too|as well|though"
     r"|instead|then|again"
-    r"|you know|okay|ok|any more|any longer|already|parley|today|originally|by now|for now)$",
+    r"|you know|okay|ok|any more|any longer|already|parley|today|originally|by now|for now|after all|instead)$",
     re.IGNORECASE,
 )
 _AND = re.compile(r"\s*,\s*(?:and|or)\s+|\s+(?:and|or|nor)\s+|\s*,\s*")
@@ -154,7 +154,7 @@ def _tell(clause: Clause, context: _Context) -> None:
         if fixed := _corrected(clause, context):
             context.units.append(fixed)
         elif (clause.explicit and len(text.split()) >= 2) or _tells(text):
-            context.units.append(Unit("fact", text, importance=_plain(text, clause) * weight))
+            _join(context, Unit("fact", text, importance=_plain(text, clause) * weight))
         return
     subject, verb, rest = found
     chosen = re.search(r" for (?:the|my|our) .+$", found[2])
@@ -169,7 +169,7 @@ def _tell(clause: Clause, context: _Context) -> None:
         if COMPLAINT.search(text):
             context.units.append(Unit("emotion", text, ME, "complaint", importance=SURE))
         elif _tells(text):
-            context.units.append(Unit("fact", text, importance=_plain(text, clause) * weight))
+            _join(context, Unit("fact", text, importance=_plain(text, clause) * weight))
         return
     if _PRONOUN.fullmatch(found[0]) or _THEIR.match(found[0]):
         text = f"{subject} {found[1]} {found[2]}".strip()  # on another day nobody knows who "she" was
@@ -190,6 +190,16 @@ def _tell(clause: Clause, context: _Context) -> None:
         context.units.append(replace(unit, importance=round(importance, 3)))
     if before == (len(context.units), len(context.ends), len(context.done)) and _worth_keeping(text, verb, rest):
         context.units.append(Unit("fact", text, subject=key(subject), importance=_plain(text, clause) * weight))
+
+
+def _join(context: _Context, unit: Unit) -> None:
+    """ "It was six kilometres" says something only together with what it was said of."""
+    last = context.units[-1] if context.units else None
+    if last is None or last.slot or last.kind != "fact":
+        context.units.append(unit)
+        return
+    text = f"{last.text}; {unit.text}"
+    context.units[-1] = replace(last, text=text, importance=max(last.importance, unit.importance))
 
 
 def _sure(text: str) -> tuple[str, bool]:
@@ -300,7 +310,8 @@ def _corrected(clause: Clause, context: _Context) -> Unit | None:
         return None
     spoken = [unit for unit in (*context.recent, *context.units) if unit.slot and unit.value]
     last = next((unit for unit in reversed(spoken) if _class(unit.value) == _class(value)), None)
-    if last is None:
+    framed = wanted and wanted[1] != clause.text
+    if last is None or (_class(value) == "other" and not framed):
         return None
     if last.attribute == "name":
         value = re.split(r"\s+with\s+|,", value)[0]
@@ -316,6 +327,10 @@ def _corrected(clause: Clause, context: _Context) -> Unit | None:
 
 def _said_of(subject: str, verb: str, rest: str, text: str, context: _Context) -> Iterator[Unit]:
     rest = rest.strip()
+    said = f"{verb} {rest}"
+    if known := _phrase(subject, said, text) or _phrase(subject, _HAVING.sub("", said), text):
+        yield from known
+        return
     if verb in ("have", "has", "had") and (found := PERFECT.match(rest)):
         verb, rest = found[1].lower(), rest[found.end() :].strip()
     if verb in ("do", "does", "did") and (found := re.match(r"not (\w+)\s*", rest)):
@@ -339,6 +354,23 @@ def _said_of(subject: str, verb: str, rest: str, text: str, context: _Context) -
         yield from _does(subject, verb, rest, text, context)
 
 
+def _phrase(subject: str, said: str, text: str) -> list[Unit]:
+    """What English says in many ways: what something costs, where somebody lives and works, what is liked."""
+    if sick := _SICK.match(said):
+        return list(_taste(subject, "dislikes", sick[1], text))
+    if fond := _FOND.match(said):
+        return list(_taste(subject, "likes", fond[1], text))
+    if _MONEY.search(said) and (priced := _PRICED.match(said)) and _MONEY.match(priced[1]):
+        return [_priced(subject, _value(priced[1]), text)]
+    if subject == ME and (paid := re.match(rf"(?:pay|paid|spend) ({_EUROS}[\w ]*?) for (.+)$", _value(said))):
+        return [_priced(paid[2], paid[1], text)]
+    if (home := _LIVES.match(said)) and not TIME.match(_value(home[1])):
+        return [_known(subject, "home", _value(home[1]), text, importance=SURE if subject == ME else KNOWN)]
+    if job := _WORKS_AS.match(said):
+        return [_known(subject, "job", _value(job[1] or job[2]), text)]
+    return []
+
+
 def _changed(verb: str, rest: str) -> str:
     """The value that something has now: "changed to...", "has been moved to...", "turned..."."""
     been = re.match(
@@ -354,6 +386,10 @@ def _changed(verb: str, rest: str) -> str:
         return when[1]
     if verb == "turned" and _AGE.match(_value(rest)):
         return rest
+    if verb in ("turned", "became", "got", "has", "celebrated") and (
+        aged := re.match(rf"(?:just )?({_NUMBER})\b(?: years| today| now)?", rest)
+    ):
+        return aged[1] if verb == "turned" or "year" in rest else ""
     return ""
 
 
@@ -438,6 +474,9 @@ def _is_person(owner: str, value: str, text: str, context: _Context) -> Iterator
 
 
 def _is_thing(owner: str, value: str, text: str, context: _Context) -> Iterator[Unit]:
+    if _MONEY.match(value):
+        yield _priced(owner, value, text)
+        return
     plain = re.sub(r"^(?:so|very|really|quite|a bit|pretty|extremely|too|rather|completely|all|still)\s+", "", value)
     if DONE.match(plain):
         context.done.append(key(f"{value} {owner}"))
@@ -481,8 +520,6 @@ def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> I
         yield from _taste(subject, "dislikes", found[1], text)
     elif verb in _LIKES or (verb == "cannot" and rest.startswith(("stand ", "bear "))):
         yield from _likes(subject, verb, rest, text)
-    elif verb in ("live", "lives", "moved", "relocated", "living") and (found := re.match(_INTO, rest, re.IGNORECASE)):
-        yield _known(subject, "home", _value(found[1]), text, importance=SURE if me else KNOWN)
     elif verb in ("work", "works", "started", "working", "worked") and (
         found := re.match(r"(?:working |a (?:new )?job )?(as|at|for|in|with|on) (.+)", rest, re.IGNORECASE)
     ):
@@ -492,6 +529,12 @@ def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> I
         ):
             return
         yield _known(subject, attribute, _value(found[2]), text)
+    elif verb in ("joined", "joins") and not me and rest[:1].isupper():
+        yield _known(subject, "work", _value(rest), text)
+    elif verb in ("has", "have", "got", "found", "took", "started") and (
+        job := re.match(r"(?:an? )?(?:new )?(?:job|position|post) (as|at|with|for|in) (.+)", rest)
+    ):
+        yield _known(subject, "job" if job[1] == "as" else "work", _value(job[2]), text)
     elif verb in ("come", "comes") and (found := re.match(r"from (.+)", rest)):
         yield _known(subject, "origin", _value(found[1]), text)
     elif verb in ("works", "work") and not me and re.match(r"(?:again|fine|now)?$", _value(rest)):
@@ -522,10 +565,8 @@ def _does(subject: str, verb: str, rest: str, text: str, context: _Context) -> I
     ):
         if TIME.search(found[1]):
             yield _known(subject, "time", _value(found[1]), text)
-    elif verb in ("costs", "cost", "weighs", "measures"):
-        attribute, value = "price" if verb.startswith("cost") else verb, _value(rest)
-        where = re.search(r" (?:in|on|during|for|at|with|without) .+$", value)
-        yield _known(subject, attribute, value, text, slot=slot_of(subject, attribute, where.group() if where else ""))
+    elif verb in ("weighs", "measures"):
+        yield _known(subject, verb, _value(rest), text)
     elif verb == "needs" and not me:
         yield Unit("task", text, key(subject), "task", f"{subject} needs {rest}", importance=KNOWN)
 
@@ -539,6 +580,60 @@ def _decided(what: str, text: str) -> Iterator[Unit]:
         yield Unit("decision", text, ME, "decision", value, slot_of(ME, "decision", about), importance=KNOWN)
     else:
         yield Unit("decision", text, ME, "decision", value, importance=KNOWN)
+
+
+_FOND = re.compile(
+    r"(?:(?:is|am|are|became|grew|got|have become|has become|have grown|has grown) (?:now |really |very |so |quite "
+    r"|rather |a )*(?:fond of|keen on"
+    r"|crazy about|mad about|into|(?:big |great |huge )?fan of|used to|partial to)|(?:have|has|had)? ?(?:started"
+    r"|begun|began|come|came|learned|learnt|got|grown"
+    r"|taken) to (?:like|love|enjoy|appreciate)?|do like|does like|do love|fell in love with|took a liking to) (.+)$",
+    re.IGNORECASE,
+)
+_SICK = re.compile(
+    r"(?:(?:is|am|are|got|became|have become) (?:now |really |so |quite |rather )*(?:not (?:keen on|fond of|into"
+    r"|a fan of|crazy about)|sick of|tired of|fed up with"
+    r"|bored (?:of|with)|no longer (?:keen on|fond of|into))|(?:have |has )?(?:stopped|ceased|quit) (?:liking"
+    r"|enjoying|eating|drinking)|(?:have |has )?(?:gone|went) off"
+    r"|no longer (?:likes?|loves?|enjoys?|eats?|drinks?)|never (?:eats?|drinks?|touch(?:es)?)|cannot (?:stand|bear"
+    r"|abide)) (.+)$",
+    re.IGNORECASE,
+)
+_LIVES = re.compile(
+    r"(?:lives?|lived|resides?|dwells?|stays|settled(?: down)?|moved(?: back| out| over| in)?|relocated|(?:is|am"
+    r"|are) (?:now )?(?:living|based"
+    r"|at home|staying)|(?:has|have|found|took|bought|rented|rents|got|owns?) (?:an? |the )?(?:new |small |little "
+    r"|nice )*(?:flat|house"
+    r"|apartment|room|place|home|cottage|studio))(?: (?:now|again|down))? (?:in|at|to|into|near"
+    r"|outside) (.+?)(?: and (?:lives?|stays?) there)?$",
+    re.IGNORECASE,
+)
+_WORKS_AS = re.compile(
+    r"(?:works?|(?:is|am|are) (?:now |currently )?(?:working|employed)|started(?: working)?"
+    r"|earns? (?:\w+ )?(?:living|money)"
+    r"|(?:has|have|got|found|took) (?:an? )?(?:new )?(?:job|position|post)|switched) as (?:an? )?(.+)$"
+    r"|(?:has |have )?(?:became|become|retrained (?:as|to be)|trained as|qualified as) (?:an? )(.+)$",
+    re.IGNORECASE,
+)
+_HAVING = re.compile(r"^(?:have|has|had) (?:now |just |already |recently |finally |since |only )*")
+_EUROS = r"(?:[€$£] ?)?\d[\d.,]*(?: ?(?:euros?|dollars?|pounds?|cents?|francs?|[€$£]))?"
+_MONEY = re.compile(
+    r"(?:about |only |just |now )?(?:[€$£] ?\d|\d[\d.,]* ?(?:euros?|dollars?|pounds?|cents?|francs?|[€$£]))"
+)
+_PRICED = re.compile(
+    r"(?:costs?|charges?|is|are|was|went (?:up|down) to|(?:has|have) gone (?:up|down) to|has gone (?:up|down) to"
+    r"|has (?:risen|fallen|dropped) to"
+    r"|comes to|amounts to"
+    r"|goes for|rose to|fell to|dropped to|increased to|runs to|takes|asks?|wants?|(?:is|are) (?:up|down) to|has been)"
+    r" (?:now |about |only |just |us |me |around )*(.+)$"
+)
+
+
+def _priced(owner: str, value: str, text: str) -> Unit:
+    """What something costs in one season or size is another thing than in another."""
+    where = re.search(r" (?:in|on|during|for|at|with|without) .+$", value)
+    owner = re.sub(r"^(?:the )?(?:price|cost|fee|rate|charge) (?:of|for) ", "", owner)
+    return _known(owner, "price", value, text, slot=slot_of(owner, "price", where.group() if where else ""))
 
 
 _PUT = (

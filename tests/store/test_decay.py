@@ -59,8 +59,8 @@ def test_age_takes_no_more_than_the_floor_leaves(relevance, active, importance, 
 
 
 def test_what_is_lasting_does_not_fade_with_the_rest():
-    assert half_life("fact", LASTING) >= 10 * HALF_LIVES["fact"]
-    assert fading(30 * DAY, half_life("fact", 0.9)) >= 0.5
+    assert half_life("fact", LASTING) >= 3 * HALF_LIVES["fact"]
+    assert fading(30 * DAY, half_life("fact", 0.9)) > fading(30 * DAY, half_life("fact", 0.4))
     assert fading(30 * DAY, half_life("fact", 0.4)) < 0.2
 
 
