@@ -53,7 +53,7 @@ WEIGHT = 0.05
 class Curve:
     """`floor` in [0, 1] is what is left of relevance at any age; `power` the exponent. `decay` False: nothing fades."""
 
-    floor: float = 0.6
+    floor: float = 0.7
     power: float = 0.5
     decay: bool = True
 

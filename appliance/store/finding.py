@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ MEANING, WORDS = 0.8, 0.2
 """Their parts in relevance. At one half each, of 1,127 questions a tenth fewer found their evidence (LOG)."""
 ANSWERS = 0.42
 """Relevance from which a unit may answer a question that names no attribute."""
+ALIKE, AS_RELEVANT = 0.6, 0.7
+"""Cosine from which two say nearly the same, and share of relevance from which one is as relevant as the other."""
 ARCHIVED = 0.7
 """Of the score of what is archived."""
 MANY = 6
@@ -83,7 +85,8 @@ class Finder:
     def find(self, text: str, *, limit: int, past: bool) -> list[Found]:
         vectors = self._vectors([text])
         now, found = self._book.lived(), []
-        for unit, relevance in self._candidates(text, vectors[0] if vectors else None, past=past):
+        candidates, rows = self._candidates(text, vectors[0] if vectors else None, past=past)
+        for unit, relevance in candidates:
             if unit.person not in ("", self._person()):
                 continue
             half = half_life(unit.kind, unit.importance)
@@ -91,7 +94,7 @@ class Finder:
             value = score(relevance, active, unit.importance, self._curve)
             found.append(Found(unit, value * (ARCHIVED if unit.archived else 1.0), relevance, active))
         found.sort(key=lambda one: (-one.score, -one.unit.born, -one.unit.id))
-        return found[:limit]
+        return _later_first(found[:limit], rows)
 
     def answer(self, text: str) -> Recollection | None:
         wanted = asked(text)
@@ -126,31 +129,41 @@ class Finder:
 
     # --- candidates --------------------------------------------------------------------------------------------------
 
-    def _candidates(self, text: str, vector: Vector | None, *, past: bool) -> Iterator[tuple[Unit, float]]:
-        """Units, and how relevant they are: by meaning and words; by words alone without a model."""
+    def _candidates(
+        self, text: str, vector: Vector | None, *, past: bool
+    ) -> tuple[list[tuple[Unit, float]], dict[int, Vector]]:
+        """Units, and how relevant they are: by meaning and words; by words alone without a model. And their vectors."""
+        relevant: dict[int, float] = {}
+        rows: dict[int, Vector] = {}
+        units: list[Unit] = []
         with self._book.reading() as reader:
-            relevant: dict[int, float] = {}
-            units: list[Unit] = []
             if reader:
-                relevant = self._relevant(reader, text, vector)
+                relevant, rows = self._relevant(reader, text, vector)
                 chosen = heapq.nlargest(RANKED, relevant, key=relevant.__getitem__)
                 where = "kind != 'entity'" + ("" if past else " and ended is null")
                 units = tables.units_by_id(reader, chosen, where)
-        for unit in units:
-            yield unit, relevant[unit.id]
+        found = [(unit, relevant[unit.id]) for unit in units]
         for unit, row in self._waiting():
             lexical = 1.0 if self._overlap(text, unit.text) else 0.0
+            known = row is not None and vector is not None
             if unit.kind != "entity":
-                yield unit, lexical if row is None or vector is None else _relevance(float(row @ vector), lexical)
+                found.append((unit, _relevance(float(row @ vector), lexical) if known else lexical))  # type: ignore[operator]
+        return found, rows
 
-    def _relevant(self, reader: sqlite3.Connection, text: str, vector: Vector | None) -> dict[int, float]:
+    def _relevant(
+        self, reader: sqlite3.Connection, text: str, vector: Vector | None
+    ) -> tuple[dict[int, float], dict[int, Vector]]:
         ranks = self._ranked(reader, text)
         best = max((LEXICAL, *ranks.values()))
         if vector is None:
-            return {id: rank / best for id, rank in ranks.items()}
+            return {id: rank / best for id, rank in ranks.items()}, {}
         codes = tables.codes(reader, list({*self._book.index.near(vector, CANDIDATES), *ranks}))
-        cosines = (unpacked(list(codes.values())) @ vector).tolist() if codes else []
-        return {id: _relevance(cosine, ranks.get(id, 0.0) / best) for id, cosine in zip(codes, cosines, strict=True)}
+        rows = unpacked(list(codes.values()))
+        cosines = (rows @ vector).tolist()
+        relevant = {
+            id: _relevance(cosine, ranks.get(id, 0.0) / best) for id, cosine in zip(codes, cosines, strict=True)
+        }
+        return relevant, dict(zip(codes, rows, strict=True))
 
     def _ranked(self, reader: sqlite3.Connection, text: str) -> dict[int, float]:
         """By full-text search: the better, the higher. Words that stand in many units cost the most and say the least:
@@ -255,6 +268,21 @@ class Finder:
             if "time" not in wanted.attributes or TIME.search(one.unit.text):
                 return Recollection(told_back([one.unit]), (one.unit,))
         return None
+
+
+def _later_first(found: list[Found], rows: Mapping[int, Vector]) -> list[Found]:
+    """Of two that say nearly the same, and are as relevant, the later one is how it is now: it comes first."""
+    order = list(found)
+    for place in range(len(order)):
+        for later in range(place + 1, len(order)):
+            one, other = order[place], order[later]
+            if other.unit.born <= one.unit.born or other.relevance < AS_RELEVANT * one.relevance:
+                continue
+            near, far = rows.get(one.unit.id), rows.get(other.unit.id)
+            if near is not None and far is not None and float(near @ far) >= ALIKE:
+                order.insert(place, replace(order.pop(later), score=one.score))
+                break
+    return order
 
 
 def told_back(units: Sequence[Unit]) -> str:
