@@ -473,7 +473,7 @@ class Abilities:
 
     def known(self) -> Sequence[str]:
         """What the language model is told of what the user has told, as lines."""
-        return [f"- {unit.text}" for unit in self.memory.resident()]
+        return [f"{unit.text.rstrip('.')}." for unit in self.memory.resident()]
 
     def going_on(self) -> Sequence[str]:
         """The time, and what is being spoken of."""

@@ -293,9 +293,12 @@ class Memory:
     gap_min: float = setting(30.0, "minutes of silence that end a conversation", low=0.1, high=10_000)
     backup_h: float = setting(24.0, "hours between two copies, where something was written", low=0.1, high=10_000)
     person: str = setting("", "whose profile is remembered and asked at the start; empty: everybody's")
-    prompt_tokens: int = setting(120, "tokens of what is remembered that the language model is told", low=0, high=2_048)
+    prompt_tokens: int = setting(60, "tokens of what is remembered that the language model is told", low=0, high=2_048)
     now_tokens: int = setting(
-        40, "tokens of what is going on (the time, what was spoken of) that it is told", low=0, high=512
+        0,
+        "tokens of the time and what was spoken of that it is told; a small model is the worse for it",
+        low=0,
+        high=512,
     )
 
 

@@ -26,7 +26,9 @@ pytestmark = pytest.mark.models
 
 @pytest.fixture(scope="module")
 def engines(shelf) -> Engines:  # type: ignore[no-untyped-def]
-    return Engines(config.parse("[think]\nmax_tokens = 40"), shelf)
+    made = Engines(config.parse("[think]\nmax_tokens = 40"), shelf)
+    made.embedder.embed(["ready"])
+    return made
 
 
 @pytest.fixture

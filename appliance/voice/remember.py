@@ -18,9 +18,11 @@ from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within
 from appliance.voice.turn import Answer
 
-DURABLE = 2.0
-"""Seconds that an acknowledgement waits for the disk."""
-SOON = 1.0
+DURABLE = 8.0
+"""Seconds that an acknowledgement waits for a disk that works."""
+LOOK = 0.25
+"""Seconds between two looks whether it does."""
+SOON = 2.0
 """Seconds that a turn which is over is waited for, to tell that it is kept."""
 UNSAFE = "I'll remember it as long as I'm running: my disk is failing."
 SORRY = "I'm sorry to hear that. I've noted it."
@@ -91,7 +93,9 @@ async def _note(memory: Memory, answer: Answer, event: Transcript, noted: list[U
     if memory.private:
         yield Token(event.at, event.turn, PRIVATE, by="memory")
         return
-    kept = await _in_time(memory.keep(Turn(event.text, by="memory")), DURABLE)
+    writing, waited = memory.keep(Turn(event.text, by="memory")), 0.0
+    while (kept := await _in_time(writing, LOOK)) is None and memory.health.ok and waited < DURABLE:
+        waited += LOOK  # a slow disk is not a failing one
     if kept is None:
         yield Token(event.at, event.turn, UNSAFE, by="memory")
         return

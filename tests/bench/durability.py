@@ -11,6 +11,7 @@ an idle hour.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import re
@@ -89,27 +90,27 @@ def _killed(state: Path, begin: int, after: float) -> tuple[int, int]:
     with, and the last that was answered."""
     env = {**os.environ, "XDG_STATE_HOME": str(state), "PYTHONUNBUFFERED": "1"}
     command = [sys.executable, "-m", "appliance", "chat"]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT
-    ) as child:
-        assert child.stdin is not None
-        assert child.stdout is not None
-        last, timer = begin - 1, threading.Timer(after, child.kill)
-        try:
-            for number in range(begin, begin + 10_000):
-                child.stdin.write(f"My locker {number} code is N{number}.\n")
-                child.stdin.flush()
-                line = child.stdout.readline()
-                if found := re.search(r"code is N(\d+)", line):
-                    last = int(found[1])
-                if not line:
-                    break
-                if number == begin:
-                    timer.start()
-        except BrokenPipeError:
-            pass
-        timer.cancel()
-        child.kill()
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, cwd=ROOT)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    last, timer = begin - 1, threading.Timer(after, child.kill)
+    with contextlib.suppress(BrokenPipeError):
+        for number in range(begin, begin + 10_000):
+            child.stdin.write(f"My locker {number} code is N{number}.\n")
+            child.stdin.flush()
+            line = child.stdout.readline()
+            if not line:
+                break
+            if found := re.search(r"code is N(\d+)", line):
+                last = int(found[1])
+            if number == begin:
+                timer.start()
+    timer.cancel()
+    child.kill()
+    child.wait()
+    for pipe in (child.stdin, child.stdout):
+        with contextlib.suppress(BrokenPipeError):
+            pipe.close()
     return last + 1, last
 
 

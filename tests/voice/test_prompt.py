@@ -51,13 +51,14 @@ def test_the_window_moves_seldom_so_that_its_beginning_is_not_read_again():
 def test_what_is_known_comes_first_and_what_is_going_on_last_each_within_its_budget():
     conversation = Conversation()
     conversation.add("hello", "hi")
-    known = [f"- fact number {number}" for number in range(40)]
+    known = [f"Fact number {number}." for number in range(40)]
     messages = prompt(conversation, known=known, now=["It is ten.", "much " * 40]).messages("why?")
-    assert [message.role for message in messages] == ["system", "system", "user", "assistant", "system", "user"]
-    assert known[0] in messages[1].text
-    assert known[-1] not in messages[1].text
-    assert count([messages[1]]) <= 30
-    assert messages[4].text == "It is ten."
+    assert [message.role for message in messages] == ["system", "user", "assistant", "system", "user"]
+    assert messages[0].text.startswith(SYSTEM.text)
+    assert known[0] in messages[0].text
+    assert known[-1] not in messages[0].text
+    assert count([messages[0]]) <= 30 + count([SYSTEM])
+    assert messages[3].text == "It is ten."
 
 
 def test_without_anything_known_there_is_no_empty_section():
