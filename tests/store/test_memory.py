@@ -511,3 +511,28 @@ def test_the_index_follows_what_is_added_and_dropped(box):
             assert database.execute("select count(*) from vector").fetchone()[0] == 20
             assert database.execute("select count(*) from word").fetchone()[0] == 20
     assert tables.moment(1e300) == tables.EPOCH
+
+
+def test_of_two_that_say_nearly_the_same_the_later_comes_first(box):
+    """Without rules that know the words, too."""
+    with box.open() as memory:
+        tell(memory, "the choir sings in the old church on Mondays with Nadja")
+        box.clock.passes(DAY)
+        tell(memory, "the choir sings in the town hall on Tuesdays with Nadja")
+        assert len(memory.units()) == 2
+        found = [one.unit.text for one in memory.find("where does the choir sing with Nadja")]
+        assert "town hall" in found[0]
+
+
+def test_half_the_bytes_are_pruned_before_many_units_are(box):
+    with box.open() as memory:
+        for number in range(300):
+            memory.keep(Turn(f"the parcel number{number} lies in the room of visitor{number}", "Thank you. " * 8))
+        assert memory.flush(60)
+        whole = memory.tidy().bytes
+        memory.rules = MemoryRules(largest_bytes=whole // 2)
+        tidied = memory.tidy()
+        assert tidied.bytes <= whole // 2
+        assert tidied.units < 30  # a small database is mostly fixed costs
+        assert tidied.turns == 300
+        assert sum(memory.find(f"number{n} visitor{n}")[0].unit.id == n + 1 for n in range(0, 300, 10)) >= 25
