@@ -46,6 +46,7 @@ from appliance.store.alarms import Alarms
 from appliance.store.cells import Cells
 from appliance.store.knowledge import Knowledge
 from appliance.store.memory import Memory, MemoryRules
+from appliance.store.told import is_order
 from appliance.stream import Events, Stage, line
 from appliance.sync.mqtt import Broker
 from appliance.sync.network import Network
@@ -472,8 +473,9 @@ class Abilities:
         return [*hints, *near_names(text, self.memory.heat.critical())]
 
     def known(self) -> Sequence[str]:
-        """What the language model is told of what the user has told, as lines."""
-        return [f"{unit.text.rstrip('.')}." for unit in self.memory.resident()]
+        """What the language model is told of what the user has told, as lines. What gives orders is never kept; what
+        came in some other way is never read to it."""
+        return [f"{unit.text.rstrip('.')}." for unit in self.memory.resident() if not is_order(unit.text)]
 
     def going_on(self) -> Sequence[str]:
         """The time, and what is being spoken of."""
