@@ -46,7 +46,7 @@ from appliance.store.alarms import Alarms
 from appliance.store.cells import Cells
 from appliance.store.knowledge import Knowledge
 from appliance.store.memory import Memory, MemoryRules
-from appliance.store.told import is_order
+from appliance.store.tellparts import is_order
 from appliance.stream import Events, Stage, line
 from appliance.sync.mqtt import Broker
 from appliance.sync.network import Network

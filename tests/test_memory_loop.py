@@ -40,7 +40,7 @@ def box(engines: Engines, tmp_path: Path) -> Iterator[tuple[Abilities, Conversat
 
 
 async def typed(engines: Engines, box: tuple[Abilities, Conversation], text: str) -> tuple[str, list[Event]]:
-    able, _ = box
+    able, conversation = box
     events = [event async for event in reply(engines, conversation, text, able)]
     return "".join(event.text for event in events if isinstance(event, Phrase)).strip(), events
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from appliance.store.clauses import written_out
+from appliance.store.tellparts import ME, key, owned
 from appliance.store.tellwords import ATTRIBUTES, PEOPLE, TRAITS
-from appliance.store.told import ME, key, owned
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,9 @@ from appliance.store.decay import Curve, activation, half_life, score
 from appliance.store.index import unpacked
 from appliance.store.knowenglish import STOP
 from appliance.store.knowwords import Stemmer, tokens
+from appliance.store.tellparts import ME, key
 from appliance.store.tellwords import TIME
-from appliance.store.told import ME, key, told
+from appliance.store.told import told
 from appliance.store.units import EPOCH, Unit
 
 Vector = NDArray[np.float32]

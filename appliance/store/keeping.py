@@ -15,8 +15,9 @@ from appliance.store.heat import Hot, Why
 from appliance.store.index import packed
 from appliance.store.knowenglish import DAYS, STOP
 from appliance.store.knowwords import Stemmer, tokens
+from appliance.store.tellparts import ME, key
 from appliance.store.tellwords import ID, IRREGULAR
-from appliance.store.told import ME, Told, key, told
+from appliance.store.told import Told, told
 from appliance.store.units import Turn, Unit
 
 RECENT = 8

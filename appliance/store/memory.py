@@ -27,8 +27,9 @@ from appliance.store.heat import HeatMap
 from appliance.store.index import packed
 from appliance.store.keeping import Entry, Keeper, Kept, Thread, heated, reinforce
 from appliance.store.scribe import Scribe
+from appliance.store.tellparts import ME
 from appliance.store.tidy import Tidied, tidy
-from appliance.store.told import ME, Told, told
+from appliance.store.told import Told, told
 from appliance.store.units import EPOCH, Turn, Unit
 from appliance.telemetry import log
 

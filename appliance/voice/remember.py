@@ -12,7 +12,8 @@ from appliance.store import keeping
 from appliance.store.asked import asked, is_personal, said_back, unknown
 from appliance.store.finding import Recollection
 from appliance.store.memory import Memory
-from appliance.store.told import SURE, TELLING, Told
+from appliance.store.tellparts import SURE, TELLING
+from appliance.store.told import Told
 from appliance.store.units import Turn, Unit
 from appliance.stream import Events, Stage
 from appliance.voice.deadline import mark, within

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from appliance.store.asked import asked, said_back
 from appliance.store.clauses import clauses, dated
-from appliance.store.told import is_order, told
+from appliance.store.tellparts import is_order
+from appliance.store.told import told
 from appliance.store.units import KINDS
 
 SAID = datetime(2026, 12, 1, 9, tzinfo=UTC)  # a Tuesday
