@@ -570,6 +570,10 @@ class _Mind:
     def forget_everything(self) -> int:
         return self._memory.forget_everything()
 
+    def tasks(self) -> str:
+        known = self._memory.answer("What do I have to do?")
+        return known.text if known else ""
+
 
 @contextmanager
 def abilities(

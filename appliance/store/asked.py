@@ -22,6 +22,8 @@ class Asked:
     many: bool = False
     about: str = ""
     sure: bool = False
+    loose: bool = False
+    """It was not understood which attribute of whom: whatever has to do with it."""
 
 
 _TIMES = ("time", "leaves", "arrives", "opens", "closes", "ends", "departs", "birthday")
@@ -129,6 +131,10 @@ _RULES: tuple[tuple[str, Make], ...] = (
     (rf"what does {_X} do(?: for (?:a living|work))?", _of("job", "work")),
     (rf"how old (?:is|are) {_X}", _of("age")),
     (rf"what is {_X} allergic to", lambda m: Asked(m[1], ("allergy",), many=True, sure=_mine(m[1]))),
+    (
+        rf"(?:is|are) {_X} (?:an? )?({'|'.join(map(re.escape, TRAITS))})",
+        lambda m: Asked(m[1], ("trait",), item=m[2], sure=_mine(m[1])),
+    ),
     (rf"is {_X} allergic to (.+)", lambda m: Asked(m[1], ("allergy",), item=m[2], sure=_mine(m[1]))),
     (
         rf"does {_X} (?:like|love|enjoy|eat) (.+)",
@@ -171,7 +177,25 @@ def asked(text: str) -> Asked | None:
             if wanted.owner.lower() in ("the time", "the weather", "the date", "the news", "the volume"):
                 return None
             return wanted
+    if _PERSONAL.match(rest) and not _GENERAL.match(rest):
+        return Asked(about=rest, sure=True, loose=True)
     return None
+
+
+_PERSONAL = re.compile(
+    r"(?:what|which|who|whom|whose|when|where|why|how)\b.*\b(?:(?:did|have|had|was|were|am) (?:i|we)"
+    r"|do (?:i|we) (?:have|own)|(?:my|our) \w+)\b"
+    r"|(?:is|are|was|were|does|do|did|has|have|will) (?:my|our) \w+|(?:did|have|had|was|were|am) (?:i|we)\b"
+    r"|do (?:i|we) (?:have|own|live|work|know)\b",
+    re.IGNORECASE,
+)
+"""A question about what only the user can have told."""
+_GENERAL = re.compile(
+    r"how (?:do|can|could|should|would|to)\b|(?:what|where|when|why|which) (?:can|could|should|would|shall|do"
+    r"|must) (?:i|we|you)\b|.*\byou\b",
+    re.IGNORECASE,
+)
+"""What anybody may know, or what is about the box."""
 
 
 def is_personal(text: str) -> bool:

@@ -70,6 +70,12 @@ _REMEMBER = re.compile(
     r"(?: for me)?(?: please)?(?: that|:|,)?\s+(?!to\b|when\b|what\b|who\b|where\b|how\b|me\b|if\b)",
     re.IGNORECASE,
 )
+_VERB = re.compile(
+    r",? and (?=(?:works?|lives?|has|have|likes?|loves?|hates?|drives?|plays?|speaks?|comes?|owns?|wears?|is|am|are"
+    r"|needs?)"
+    r" (?!(?:to |called|named))\w)(?!lives? there\b|stays? there\b)",
+    re.IGNORECASE,
+)
 _FOR = re.compile(r"^(for (?:the |my |our |a )?[^,]+?),? (?=(?:we|I|it is) )(.+)$", re.IGNORECASE)
 """ "For the party we decided on..." says the same as "We decided on ... for the party"."""
 _CORRECTS = re.compile(
@@ -89,6 +95,8 @@ class Clause:
     asked: bool = False
     explicit: bool = False
     corrects: bool = False
+    continues: bool = False
+    """It has the subject of the one before: "...and works at a bank"."""
 
 
 def written_out(text: str) -> str:
@@ -120,7 +128,9 @@ def _clauses(text: str) -> Iterator[Clause]:
             sentence, opened = _opened(sentence)
         for part in _SOFT.split(sentence):
             if part := _FOR.sub(r"\2 \1", _opened(part)[0].strip(" ,")):
-                yield Clause(part, asked, explicit, corrects)
+                first, *more = _VERB.split(part)
+                yield Clause(first, asked, explicit, corrects)
+                yield from (Clause(one, asked, explicit, corrects, continues=True) for one in more)
         explicit = False
 
 

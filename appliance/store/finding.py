@@ -42,6 +42,8 @@ MEANING, WORDS = 0.8, 0.2
 """Their parts in relevance. At one half each, of 1,127 questions a tenth fewer found their evidence (LOG)."""
 ANSWERS = 0.42
 """Relevance from which a unit may answer a question that names no attribute."""
+TELLS, APART = 0.34, 1.3
+"""Relevance from which it is told to a question that was understood no further, and how far it is ahead of the next."""
 ALIKE, AS_RELEVANT = 0.6, 0.7
 """Cosine from which two say nearly the same, and share of relevance from which one is as relevant as the other."""
 ARCHIVED = 0.7
@@ -101,6 +103,8 @@ class Finder:
         wanted = asked(text)
         if wanted is None:
             return None
+        if wanted.loose:
+            return self._something(wanted.about)
         if wanted.about:
             return self._all_about(wanted.about)
         known = self._known(wanted)
@@ -111,6 +115,15 @@ class Finder:
         latest = sorted(known, key=lambda unit: (-unit.born, -unit.id))
         chosen = latest[:MANY] if wanted.many or not wanted.attributes else latest[:1]
         return Recollection(told_back(chosen), tuple(chosen))
+
+    def finishes(self, done: Sequence[str], did: Callable[[str, str], bool]) -> bool:
+        """Whether a task that is open would be over."""
+        if not done:
+            return False
+        with self._book.reading() as reader:
+            where = "ended is null and kind = 'task' and person in ('', ?)"
+            tasks = tables.units(reader, where, [self._person()]) if reader else []
+        return any(did(one, task.value) for one in done for task in tasks)
 
     def meant(self, text: str) -> list[Unit]:
         """The units that a statement or a question is about, not more."""
@@ -256,6 +269,15 @@ class Finder:
             units = [one.unit for one in found if one.relevance >= ANSWERS or self.shares(about, one.unit.text)]
         return Recollection(told_back(units[:MANY]), tuple(units[:MANY])) if units else None
 
+    def _something(self, text: str) -> Recollection | None:
+        """What comes to mind first, if it has enough to do with it, and is about one of the things asked about."""
+        first, *others = [*self.find(text, limit=2, past=False), None]
+        if first is None or first.relevance < TELLS or not self._overlap(text, tables.words_of(first.unit)):
+            return None
+        if others[0] is not None and others[0].relevance * APART > first.relevance:
+            return None
+        return Recollection(told_back([first.unit]), (first.unit,))
+
     def _nearest(self, text: str, wanted: Asked) -> Recollection | None:
         """Where the words of the question stand in something that was said, and it holds what is asked for."""
         about = wanted.item or wanted.owner
@@ -288,7 +310,8 @@ def _later_first(found: list[Found], rows: Mapping[int, Vector]) -> list[Found]:
 
 def told_back(units: Sequence[Unit]) -> str:
     if units and all(unit.kind == "task" and unit.subject == ME for unit in units):
-        return f"You wanted to {listed([said_back(unit.value).rstrip('.') for unit in units])}."
+        wanted = [said_back(unit.value).rstrip(".") for unit in units]
+        return f"You wanted to {listed([text[:1].lower() + text[1:] for text in wanted])}."
     return " ".join(dict.fromkeys(said_back(unit.text) for unit in units))
 
 

@@ -130,11 +130,11 @@ class Keeper:
         if about.done:
             where = "person = ? and ended is null and kind = 'task' and turn != ?"
             tasks = tables.units(connection, where, [turn.person, turn.id])
-            ended += [task for task in tasks if any(self._did(done, task.value) for done in about.done)]
+            ended += [task for task in tasks if any(self.did(done, task.value) for done in about.done)]
         tables.end(connection, [unit.id for unit in ended], turn.lived, 0)
         return ended
 
-    def _did(self, done: str, task: str) -> bool:
+    def did(self, done: str, task: str) -> bool:
         """Whether what was done is what was to be done: "I've paid the bill" ends "pay the electricity bill"."""
         did, wanted = self._telling(done), self._telling(task)
         shared = len(did & wanted)

@@ -214,6 +214,10 @@ class Memory:
         thread = self._thread
         return told(clean(text), self._book.wall(), about=thread.about, recent=thread.recent)
 
+    def finishes(self, found: Told) -> bool:
+        """Whether something that was to be done is done by that."""
+        return self._finder.finishes(found.done, self._keeper.did)
+
     def used(self, ids: Iterable[int]) -> None:
         """These were answered with."""
         wanted = list(ids)

@@ -48,6 +48,8 @@ class Scene:
     """Whether it was spoken of in this utterance."""
     thing: str = ""
     """The last subject of all: "it"."""
+    subject: str = ""
+    """The words of the subject of the last clause."""
     recent: Sequence[Unit] = ()
     """Units spoken of before, that a correction may be about."""
     units: list[Unit] = field(default_factory=list)

@@ -84,7 +84,7 @@ def _tell(clause: Clause, scene: Scene) -> None:
     text = clause.text
     if clause.asked or is_order(text) or CONDITION.search(text):
         return
-    text, unsure = _sure(text)
+    text, unsure = _sure(f"{scene.subject} {text}" if clause.continues and scene.subject else text)
     if called := _CALL_ME.match(text):
         scene.units.append(fact(ME, "name", called[1], f"My name is {called[1]}", importance=SURE))
         return
@@ -99,6 +99,7 @@ def _tell(clause: Clause, scene: Scene) -> None:
             _join(scene, Unit("fact", text, importance=_plain(text, clause) * weight))
         return
     subject, verb, rest = found
+    scene.subject = subject
     chosen = re.search(r" for (?:the|my|our) .+$", found[2])
     if subject.lower() == "it" and chosen and not scene.thing:
         scene.units += decided(found[2], text)

@@ -27,7 +27,7 @@ SOON = 2.0
 """Seconds that a turn which is over is waited for, to tell that it is kept."""
 UNSAFE = "I'll remember it as long as I'm running: my disk is failing."
 SORRY = "I'm sorry to hear that. I've noted it."
-NOTED = "Noted."
+NOTED, NOD = "Noted.", "Okay."
 FORGETS, WISHED = "memory.Forget", "(something was to be forgotten)"
 PRIVATE = "I'm in private mode: I won't keep that."
 
@@ -43,8 +43,9 @@ def remember(memory: Memory, worker: Worker, answer: Answer, *, documents: bool,
                 yield event
                 continue
             at, turn = event.at, event.turn
-            if noted := _to_note(memory.understood(event.text)):
-                async for found in _note(memory, answer, event, noted):
+            meant = memory.understood(event.text)
+            if meant.units and (_to_note(meant) or _in_passing(meant) or memory.finishes(meant)):
+                async for found in _note(memory, answer, event, _to_note(meant)):
                     yield found
                 continue
             if not any(map(_asks, (event.text, *event.alternatives))):
@@ -85,8 +86,14 @@ def _recalled(memory: Memory, event: Transcript) -> Recollection | None:
 
 
 def _to_note(found: Told) -> list[Unit]:
-    """What is said about the words at once: what is to last. The rest of what they tell is kept without a word."""
-    return [unit for unit in found.units if unit.importance >= min(SURE, TELLING) or (found.corrects and unit.slot)]
+    """What is said about the words at once: what is to last, and what they are known to mean. The rest of what they
+    tell is kept without a word."""
+    return [unit for unit in found.units if unit.slot or unit.importance >= min(SURE, TELLING)]
+
+
+def _in_passing(found: Told) -> bool:
+    """Whether all that they tell are plain statements: a nod answers them, better than a small model does."""
+    return bool(found.units) and all(unit.kind == "fact" for unit in found.units)
 
 
 async def _note(memory: Memory, answer: Answer, event: Transcript, noted: list[Unit]) -> Events:
@@ -101,11 +108,17 @@ async def _note(memory: Memory, answer: Answer, event: Transcript, noted: list[U
         yield Token(event.at, event.turn, UNSAFE, by="memory")
         return
     answer.acted, answer.kept = True, kept.turn
-    units = [unit for unit in kept.units if unit.importance >= min(SURE, TELLING)] or noted
+    units = _to_note(Told(kept.units)) or noted
     yield Kept(event.at, event.turn, kept.turn, tuple(unit.text for unit in kept.units))
-    complaint = all(unit.attribute == "complaint" for unit in units)
-    said = SORRY if complaint else f"{NOTED} {' '.join(dict.fromkeys(said_back(unit.text) for unit in units))}"
-    yield Token(event.at, event.turn, said, by="memory")
+    yield Token(event.at, event.turn, _acknowledged(units), by="memory")
+
+
+def _acknowledged(units: list[Unit]) -> str:
+    if not units:
+        return NOD
+    if all(unit.attribute == "complaint" for unit in units):
+        return SORRY
+    return f"{NOTED} {' '.join(dict.fromkeys(said_back(unit.text) for unit in units))}"
 
 
 async def _in_time(future: Future[keeping.Kept], seconds: float) -> keeping.Kept | None:

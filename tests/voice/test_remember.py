@@ -67,9 +67,20 @@ async def test_a_draft_notes_nothing(memory):
     assert memory.turns() == []
 
 
-async def test_what_is_told_in_passing_is_for_the_model_to_answer(memory):
+async def test_what_is_told_in_passing_is_answered_with_a_nod_and_kept(memory):
     events = await ask(memory, "the boiler makes a strange noise")
-    assert [type(event) for event in events] == [Transcript]
+    assert words(events) == "Okay."
+    assert [unit.text for unit in memory.units()] == ["the boiler makes a strange noise"]
+
+
+async def test_a_mood_is_for_the_model_to_answer(memory):
+    assert [type(event) for event in await ask(memory, "I'm so tired")] == [Transcript]
+
+
+async def test_what_is_done_is_said_to_be(memory):
+    await ask(memory, "I have to renew my passport.")
+    assert words(await ask(memory, "I renewed my passport.")) == "Okay."
+    assert words(await ask(memory, "What do I have to do?")) == "You haven't told me of anything to do."
 
 
 async def test_a_question_is_answered_with_what_it_rests_on(memory):

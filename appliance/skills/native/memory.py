@@ -31,6 +31,10 @@ class Mind(Protocol):
 
     def forget_everything(self) -> int: ...
 
+    def tasks(self) -> str:
+        """What the user has to do, as a sentence; "" for nothing."""
+        ...
+
 
 class Blank:
     """A box that remembers nothing."""
@@ -46,6 +50,9 @@ class Blank:
 
     def forget_everything(self) -> int:
         return 0
+
+    def tasks(self) -> str:
+        return ""
 
 
 class Remembering(Native):
@@ -65,6 +72,7 @@ class Remembering(Native):
             "Profile": lambda call: self._turn_to(text(call, "name")),
             "NoProfile": lambda call: self._turn_to(""),
             "WhoseProfile": self._whose,
+            "Tasks": self._tasks,
         }
 
     def _last(self, call: Call) -> Reply:
@@ -106,8 +114,11 @@ class Remembering(Native):
         if len(name) > LONGEST:
             return Reply("That is too long for a name.", failed=True)
         self.mind.person = name
-        say = f"This is {name}'s profile now." if name else "This is everybody's profile now."
+        say = f"This is {name.title()}'s profile now." if name else "This is everybody's profile now."
         return Reply(say, deeds=(Deed("memory.profile", True),))
+
+    def _tasks(self, call: Call) -> Reply:
+        return Reply(self.mind.tasks() or "You haven't told me of anything to do.")
 
     def _whose(self, call: Call) -> Reply:
         person = self.mind.person
