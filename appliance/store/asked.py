@@ -106,11 +106,17 @@ _RULES: tuple[tuple[str, Make], ...] = (
     ),
     (rf"am i (?:an? )?({'|'.join(map(re.escape, TRAITS))})", lambda m: Asked(ME, ("trait",), item=m[1], sure=True)),
     (
-        r"(?:what (?:do i (?:have|need|want)(?: still| yet)? to do|are my (?:tasks|to ?dos|plans)|must i do"
+        r"(?:what (?:do i (?:still |yet )?(?:have|need|want)(?: still| yet)? to do|are my (?:tasks|to ?dos|plans)"
+        r"|must i do"
         r"|should i do|else do i have to do"
-        r"|do i need(?: to buy| to get)?|is (?:still )?(?:open|left to do)|is on my (?:to ?do )?list)"
+        r"|do i need(?: to buy| to get)?|is (?:still )?(?:open|left to do)"
+        r"|is on my (?:to ?do )?list(?: of things to do)?)"
         r"|do i have anything to do)(?: (?:today|tomorrow|tonight|this \w+|next \w+|on \w+|at \w+|from the \w+))?",
         _me("task", many=True),
+    ),
+    (
+        r"(?:which|what) (room|seat|row|cabin) am i in",
+        lambda m: Asked(ME, (f"{m[1].lower()} number",), sure=True),
     ),
     (
         r"what (?:did (?:i|we) (?:decide|choose|agree|pick|settle)|was (?:my|our) decision)(?: (?:about|on|for"
@@ -177,8 +183,12 @@ def asked(text: str) -> Asked | None:
             if wanted.owner.lower() in ("the time", "the weather", "the date", "the news", "the volume"):
                 return None
             return wanted
-    if _PERSONAL.match(rest) and not _GENERAL.match(rest):
-        return Asked(about=rest, sure=True, loose=True)
+    if re.match(
+        r"(?:what|which|who|whom|whose|when|where|why|how|is|are|was|were|do|does|did|has|have|am|will)\b", rest, re.I
+    ):
+        sure = bool(_PERSONAL.match(rest) and not _GENERAL.match(rest))
+        if sure or is_personal(rest):
+            return Asked(about=rest, sure=sure, loose=True)
     return None
 
 

@@ -155,7 +155,7 @@ _MONTHS = (
 _ON = re.compile(r"\b(?:to|until|till|by|from|for|since|before|after|on) $", re.IGNORECASE)
 _WEEKDAYS = "|".join(DAYS)
 _RELATIVE = re.compile(
-    r"(?<!every )(?<!each )\b(?:(today|tonight|tomorrow|yesterday)"
+    r"(?<!every )(?<!each )(?<!second )(?<!other )\b(?:(today|tonight|tomorrow|yesterday)"
     rf"|(?:(next|this|last|on) )?({_WEEKDAYS}))\b(?!s)",
     re.IGNORECASE,
 )

@@ -227,7 +227,16 @@ class Finder:
         for attribute in wanted.attributes:
             if some := [unit for unit in rows if unit.attribute == attribute]:
                 return some
-        return []
+        return self._otherwise(wanted) if len(wanted.attributes) == 1 else []
+
+    def _otherwise(self, wanted: Asked) -> list[Unit]:
+        """ "My room number", "my room is 312" and "the number of my room" are one thing."""
+        (attribute,), owner = wanted.attributes, key(wanted.owner)
+        whose, _, what = attribute.rpartition(" ")
+        other = (whose, what) if owner == ME and whose else (ME, f"{owner} {attribute}")
+        rows = self._rows(Asked(other[0], (other[1],)))
+        mine = [unit for unit in rows if unit.person in ("", self._person())]
+        return [unit for unit in mine if unit.attribute == other[1]]
 
     def _rows(self, wanted: Asked) -> list[Unit]:
         waiting = [unit for unit, _ in self._waiting()]

@@ -61,6 +61,11 @@ _SICK = re.compile(
     r"|abide)) (.+)$",
     re.IGNORECASE,
 )
+_PASSING_THINGS = re.compile(
+    r"(?:good |great |quick |little |big )?(?:idea|question|problem|feeling|moment|minute|time|look|plan|chat|think"
+    r"|point|chance|doubt"
+    r"|request|favou?r|guess|hunch|suggestion|second|go|try|bad feeling|cold|headache)s?\b"
+)
 _LIVES = re.compile(
     r"(?:lives?|lived|resides?|dwells?|stays|settled(?: down)?|moved(?: back| out| over| in)?|relocated|(?:is|am"
     r"|are) (?:now )?(?:living|based"
@@ -239,7 +244,11 @@ def _is_person(owner: str, value: str, text: str, scene: Scene) -> Iterator[Unit
         found := re.match(r"(?:an?|the) ([\w -]+?)(?: (?:at|in|for|with) .+)?$", value, re.IGNORECASE)
     ) and JOB.search(found[1]):
         yield fact(owner, "job", found[1], text)
-    elif NAMED.fullmatch(value) and not NO_NAME.search(value):
+    elif owner == ME and (
+        room := re.match(r"in (room|seat|row|bay|cabin|flat|apartment) (\w*\d\w*)$", value, re.IGNORECASE)
+    ):
+        yield fact(ME, f"{room[1].lower()} number", room[2], text, importance=SURE)
+    elif NAMED.fullmatch(value) and not NO_NAME.search(value) and value[0].isupper():
         yield fact(owner, "name", value, text, importance=SURE)
     elif found := re.match(r"(?:going|about|supposed|planning) to (\w+ .+)", value):
         if owner == ME:
@@ -395,6 +404,8 @@ def _has_attribute(
         if found := re.match(r".+?,?\s+(?:it is|but)\s+(.+)$", value):
             yield from _has_attribute(owner, attribute, found[1], text, scene)
         return
+    if re.match(r"(?:old|former|previous|last|ex)\b", attribute):
+        return
     if attribute.endswith("name"):
         value = re.split(r",|\s+(?:with|and not|not|spelled|spelt)\s+", value)[0].strip()
         if not all(NAMED.fullmatch(one) and not NO_NAME.search(one) for one in items_of(value)):
@@ -444,7 +455,7 @@ def _has(subject: str, verb: str, rest: str, text: str, scene: Scene) -> Iterato
         if verb == "bought" and subject == ME:
             yield from _finished_doing(verb, rest, text, scene)
             return
-        if len(value.split()) <= 7 and not MOOD.match(found[1]):
+        if len(value.split()) <= 7 and not MOOD.match(found[1]) and not _PASSING_THINGS.match(found[1]):
             slot = slot_of(subject, "has", found[1])
             yield fact(subject, "has", value, text, slot=slot)
 
@@ -486,7 +497,11 @@ def _likes(subject: str, verb: str, rest: str, text: str) -> Iterator[Unit]:
 def _taste(subject: str, side: str, rest: str, text: str) -> Iterator[Unit]:
     value = re.sub(r"\s+(?:very much|a lot|so much|at all|the most|best|more|better)$", "", value_of(rest))
     for item in items_of(value) if len(value.split()) <= 8 else [value]:
-        if item and item.lower() not in ("it", "that", "this", "you", "them", "him", "her"):
+        if (
+            item
+            and not item.lower().startswith("you")
+            and item.lower() not in ("it", "that", "this", "you", "them", "him", "her")
+        ):
             yield Unit("preference", text, key(subject), side, item, slot_of(subject, "taste", item), importance=KNOWN)
 
 

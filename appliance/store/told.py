@@ -47,6 +47,15 @@ from appliance.store.units import Unit
 
 _PRONOUN = re.compile(r"he|she|they|it|this|that|this one|that one", re.IGNORECASE)
 _THEIR = re.compile(r"(?:his|her|their|its) (.+)", re.IGNORECASE)
+_INVERTED = re.compile(
+    r"(?!(?:what|who|which|where|it|this|that|not)\b)([\w' -]{2,40}?) "
+    r"is ((?:my|our) (?:favourite [\w ]+|(?:[\w']+ )*name))$",
+    re.I,
+)
+_LET_US = re.compile(r"let us (?:go with|take|choose|have|stick with|stick to) (.+)$", re.IGNORECASE)
+_NOBODY = re.compile(
+    r"(?:some|many|most|few|all|no) \w+|people|everybody|everyone|somebody|someone|nobody|one", re.IGNORECASE
+)
 _CALL_ME = re.compile(
     r"(?:you can |you may |people |everybody |everyone |my friends )?(?:please )?call me ([A-Z][\w'-]+)$", re.I
 )
@@ -85,6 +94,11 @@ def _tell(clause: Clause, scene: Scene) -> None:
     if clause.asked or is_order(text) or CONDITION.search(text):
         return
     text, unsure = _sure(f"{scene.subject} {text}" if clause.continues and scene.subject else text)
+    if inverted := _INVERTED.match(text):
+        text = f"{inverted[2]} is {inverted[1]}"
+    if chosen := _LET_US.match(text):
+        scene.units += decided(chosen[1], text)
+        return
     if called := _CALL_ME.match(text):
         scene.units.append(fact(ME, "name", called[1], f"My name is {called[1]}", importance=SURE))
         return
@@ -107,6 +121,8 @@ def _tell(clause: Clause, scene: Scene) -> None:
     if clause.corrects and subject.lower() in ("it", "that", "this"):
         if fixed := _corrected(clause, scene):
             scene.units.append(fixed)
+        return
+    if _NOBODY.fullmatch(subject):
         return
     if (subject := _resolved(subject, scene)) == "":
         if COMPLAINT.search(text):
