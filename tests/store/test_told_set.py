@@ -7,7 +7,7 @@ import csv
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -150,7 +150,7 @@ LEAST = {
 
 
 @pytest.mark.parametrize("part", LEAST, ids=lambda part: part.__name__)
-def test_the_dev_half_is_understood_as_well_as_it_was(part):
+def test_the_dev_half_is_understood_as_well_as_it_was(part: Callable[[str], dict[str, Figures]]) -> None:
     figures = part("dev")
     for name, least in LEAST[part].items():
         assert figures[name].share >= least, "\n".join([f"{name} {figures[name]}", *figures[name].wrong])
