@@ -142,10 +142,10 @@ def dialogues(half: str) -> dict[str, Figures]:
 
 
 # What is reached on `dev`, less what one case counts for.
-LEAST = {
-    told: {"kept": 0.925, "kind": 0.875, "owner": 0.97, "nothing": 0.9},
-    asked: {"known": 0.75, "unknown": 0.96},
-    dialogues: {"never": 1.0, "gone": 1.0, "ask": 0.9},
+LEAST: dict[Callable[[str], dict[str, Figures]], dict[str, float]] = {
+    told: {"kept": 0.945, "kind": 0.905, "owner": 0.97, "nothing": 0.96},
+    asked: {"known": 0.85, "unknown": 0.96},
+    dialogues: {"never": 1.0, "gone": 1.0, "ask": 0.95},
 }
 
 
