@@ -231,8 +231,14 @@ _TURNED = {
 _TURN = re.compile(rf"\b(?:{'|'.join(sorted(_TURNED, key=len, reverse=True))})\b", re.IGNORECASE)
 
 
+LONGEST = 240
+"""Characters of one clause that are said back."""
+
+
 def said_back(text: str) -> str:
     """ "My cat is in the garden" as the box says it: "Your cat is in the garden." """
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST].rsplit(' ', 1)[0]} and so on"
     text = _TURN.sub(lambda match: _TURNED.get(match.group().lower(), match.group()), text).strip(" .,;")
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 

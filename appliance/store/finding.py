@@ -125,8 +125,8 @@ class Finder:
             tasks = tables.units(reader, where, [self._person()]) if reader else []
         return any(did(one, task.value) for one in done for task in tasks)
 
-    def meant(self, text: str) -> list[Unit]:
-        """The units that a statement or a question is about, not more."""
+    def meant(self, text: str) -> list[Unit] | None:
+        """The units that a statement or a question is about, not more. None: it is not known what it is about."""
         said = [unit for unit in told(text, EPOCH).units if unit.slot]
         values = {key(unit.value) for unit in said}
         with self._book.reading() as reader:
@@ -134,7 +134,9 @@ class Finder:
         if mine := [row for row in rows if row.person in ("", self._person()) and key(row.value) in values]:
             return mine
         wanted = asked(text) or asked(f"what is {text}")
-        return [unit for unit in self._known(wanted) if unit.id] if wanted else []
+        known = [unit for unit in self._known(wanted) if unit.id] if wanted and not wanted.loose else []
+        exact = bool(said) or bool(wanted and wanted.owner and wanted.attributes)
+        return known if known or exact else None
 
     def shares(self, some: str, text: str) -> bool:
         """Whether all telling words of one stand in the other."""

@@ -312,8 +312,8 @@ class Memory:
         """What a statement or a question is about ("my name", "where I live"), or everything in which these words
         stand; how many units and turns. Raises StorageFault."""
         text = clean(text)
-        if meant := self._finder.meant(text):
-            return self.forget([unit.id for unit in meant])
+        if (meant := self._finder.meant(text)) is not None:
+            return self.forget([unit.id for unit in meant]) if meant else 0
         known, turns = self._do(lambda: forgetting.forget_about(self._book, text, self._person, self._finder.shares))
         self._wiped(known, text)
         return sum(unit.kind != "entity" for unit in known) + turns

@@ -76,6 +76,7 @@ ORDERS = re.compile(
     r"|\b(?:system|developer|admin) ?(?:prompt|message|mode|override)|\bsystem ?:|\bassistant ?:|\buser ?:"
     r"|\b(?:new|previous|prior|following|these|your) instructions?\b|\bfrom now on\b|\byou (?:are now|must|shall"
     r"|have to|will)\b"
+    r"|[<>{}`|\\]|\b(?:every|each|all) (?:of your )?(?:answer|reply|response)s?\b|\bmake you\b|\bthe operator\b"
     r"|\bsystem colon\b|\bthe user is\b|\bthe assistant\b|<\||\|>|\[/?INST|###|<<|\bjailbreak\b|\bact as\b"
     r"|\bpretend\b|\brepeat after me\b|\bprint\b.*\bprompt\b"
     r"|\b(?:always|only|never) (?:say|answer|reply|respond|obey|tell|claim)\b|\b(?:say|answer|reply"
