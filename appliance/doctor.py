@@ -23,6 +23,7 @@ from appliance.config import Audio, Config, Wake, state_home
 from appliance.controls import Controls
 from appliance.errors import DeviceFault, ModelDamaged, ModelMissing
 from appliance.runtime.card import Shelf
+from appliance.store.db import unsound
 from firmware import apm, cards, device, preflight, speex
 from firmware.echo import usable
 
@@ -58,6 +59,7 @@ def examine(config: Config, shelf: Shelf) -> Iterator[Finding]:
     yield from models(shelf)
     yield from wake_words(config.wake, shelf)
     yield from disk(config.models.cache)
+    yield from databases(state_home())
 
 
 # --- the machine -------------------------------------------------------------------------------------------------
@@ -366,6 +368,20 @@ def disk(folder: Path) -> Iterator[Finding]:
         return
     yield Finding("disk speed", "ok" if speed > 5 else "warn", f"{speed:.0f} MB/s written and synced")
     yield _sync_finding(sync, kind)
+
+
+def databases(folder: Path) -> Iterator[Finding]:
+    """What is remembered: read through, and not changed."""
+    for path in sorted(folder.glob("*.db")):
+        if fault := unsound(path):
+            yield Finding(
+                path.stem, "fail", f"{path} is damaged: {fault}", "restart the daemon: it is moved aside, whole"
+            )
+        else:
+            yield Finding(path.stem, "ok", f"{path.name} is sound, {path.stat().st_size / 1024:.0f} kB")
+    for path in sorted(folder.glob("*.damaged-*")):
+        if not path.name.endswith(("-wal", "-shm")):
+            yield Finding("damaged", "warn", f"{path} was moved aside", "keep it for a rescue, or delete it")
 
 
 def _sync_finding(sync: float, kind: str) -> Finding:

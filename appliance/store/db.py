@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 from sqlite_utils import Database
 
@@ -30,6 +31,7 @@ __all__ = [
     "open_to_read",
     "quarantine",
     "sole",
+    "unsound",
     "writing",
 ]
 
@@ -106,6 +108,16 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     except sqlite3.Error as error:
         raise StorageFault(f"{path} cannot be opened: {error}", "free space, or move the file away") from error
     return connection
+
+
+def unsound(path: Path) -> str:
+    """What is wrong with a file, which is not changed; "" for nothing."""
+    try:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=PATIENCE)) as connection:
+            _check_pages(connection)
+    except (sqlite3.Error, _Damaged) as error:
+        return str(error)
+    return ""
 
 
 @contextmanager

@@ -172,3 +172,13 @@ def test_any_file_opens_or_is_refused_and_is_never_lost(tmp_path_factory, data):
         pass
     kept = [one.read_bytes() for one in (path, *damaged(path)) if one.exists()]
     assert bytes(content) in kept or not damaged(path)
+
+
+def test_a_look_changes_nothing(tmp_path):
+    path = tmp_path / "a note?.db"
+    write(path, ["one"])
+    assert db.unsound(path) == ""
+    content = flip(path, 0, 100)
+    assert "not a database" in db.unsound(path)
+    assert path.read_bytes() == content
+    assert "unable to open" in db.unsound(tmp_path / "none.db")
