@@ -35,7 +35,8 @@ from appliance.runtime.turnend import EndOfTurn
 from appliance.runtime.wakeword import open_words
 from appliance.runtime.worker import Worker
 from appliance.skills.dialogue import Dialogue, DialogueRules
-from appliance.skills.intents.sounds import distance, sounds
+from appliance.skills.intents.sounds import distance
+from appliance.skills.intents.words import words
 from appliance.skills.library import Library
 from appliance.skills.native import natives
 from appliance.skills.native.knobs import Knob, Knobs, volume
@@ -92,7 +93,7 @@ DEPTH = 64
 LOADERS = 2
 """Models that are loaded at once: half of loading waits for one core."""
 
-NEAR = 0.35
+NEAR = 0.25
 """Distance of two words' sounds up to which one may have been heard for the other."""
 
 Report = Callable[[str, float], None]
@@ -672,10 +673,9 @@ def wiped(engines: Engines, conversation: Conversation) -> None:
 
 def near_names(text: str, names: Sequence[str]) -> Iterator[str]:
     """Names and numbers of the conversation that sound like something in the words and do not stand in them."""
-    said = [sounds(word) for word in text.split()]
+    said = words(text)
     for name in names:
-        sound = sounds(name)
-        if name.lower() not in text.lower() and any(0 < distance(sound, other) <= NEAR for other in said):
+        if name.lower() not in text.lower() and any(distance(name.lower(), word) <= NEAR for word in said):
             yield name
 
 
