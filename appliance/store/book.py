@@ -109,9 +109,9 @@ class Book:
                 back_up(connection, self.path)
 
     def compact(self) -> None:
-        """Writes the database anew, without the room between what is left. Raises StorageFault, and it is as it was."""
-        with self.lock:
-            self._close_reader()
+        """Writes the database anew, without the room between what is left; whoever reads meanwhile reads what was.
+        Raises StorageFault, and it is as it was."""
+        with self.guard():
             try:
                 self.connection().execute("vacuum")
             except sqlite3.Error as error:
