@@ -37,7 +37,7 @@ class Scribe:
         """Jobs that the disk refused."""
         self._changed = threading.Condition()
         self._closed = False
-        self._busy = False
+        self._busy: _Job | None = None
         self._fails = False
         self._seldom = Seldom(60.0)
         self.dropped = 0
@@ -56,7 +56,8 @@ class Scribe:
     def pending(self) -> int:
         """Jobs that are not on the disk."""
         with self._changed:
-            return sum(job.surely for job in self._jobs) + len(self._pending)
+            doing = self._busy is not None and self._busy.surely
+            return sum(job.surely for job in self._jobs) + len(self._pending) + doing
 
     def flush(self, seconds: float) -> bool:
         """Waits until nothing is left to do; False: something is."""
@@ -95,7 +96,7 @@ class Scribe:
         while (job := self._next()) is not None:
             self._do(job)
             with self._changed:
-                self._busy = False
+                self._busy = None
                 self._changed.notify_all()
 
     def _next(self) -> _Job | None:
@@ -115,7 +116,7 @@ class Scribe:
                     self._changed.wait(self._retry if self._pending else None)
                     self._fails = False
                     continue
-                self._busy = True
+                self._busy = job
                 return job
 
     def _do(self, job: _Job) -> None:
@@ -125,7 +126,7 @@ class Scribe:
             self._failing(fault)
             if job.surely and not self._closed:
                 with self._changed:
-                    self._fails = True
+                    self._fails, self._busy = True, None
                     self._pending.appendleft(job)
             else:
                 job.result.set_exception(fault)
