@@ -34,6 +34,8 @@ class Book:
         self._database: Database | None = None
         self._reader: sqlite3.Connection | None = None
         self._version = -1
+        self._wrote = False
+        """Whether this process has written since the last look: then the file has changed, and the index with it."""
 
     # --- time --------------------------------------------------------------------------------------------------------
 
@@ -82,6 +84,7 @@ class Book:
             yield connection
             lived = self.lived()
             tables.write_state(connection, wall=self._looked[0], lived=lived)
+        self._wrote = True
 
     def guard(self) -> AbstractContextManager[object]:
         """A database in memory has one connection for all."""
@@ -149,7 +152,9 @@ class Book:
                 self._reader = open_to_read(self.path)
             if (version := int(self._reader.execute("pragma data_version").fetchone()[0])) != self._version:
                 self._version = version
-                self._follow(self._reader)
+                if not self._wrote:
+                    self._follow(self._reader)
+            self._wrote = False
         except (StorageFault, sqlite3.Error):
             self._close_reader()
         return self._reader
