@@ -31,14 +31,14 @@ def coarse(blob: bytes) -> bytes:
 
 def unpacked(blobs: Sequence[bytes]) -> NDArray[np.float32]:
     """float32 [len(blobs), BITS], rows of length 1; of signs alone a little longer, since their cosine is smaller."""
+    signs = np.array([len(blob) == COARSE for blob in blobs], bool)
     rows = np.empty((len(blobs), BITS), np.float32)
-    for row, blob in zip(rows, blobs, strict=True):
-        if len(blob) == COARSE:
-            row[:] = np.unpackbits(np.frombuffer(blob, np.uint8)).astype(np.float32) - 0.5
-        else:
-            row[:] = np.frombuffer(blob, np.int8)
+    exact = b"".join(blob for blob in blobs if len(blob) == BITS)
+    rows[~signs] = np.frombuffer(exact, np.int8).reshape(-1, BITS)
+    rough = np.frombuffer(b"".join(blob for blob in blobs if len(blob) == COARSE), np.uint8).reshape(-1, COARSE)
+    rows[signs] = np.unpackbits(rough, axis=1) - np.float32(0.5)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-    rows[[len(blob) == COARSE for blob in blobs]] *= SHRINKS
+    rows[signs] *= SHRINKS
     return rows
 
 
