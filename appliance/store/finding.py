@@ -28,8 +28,8 @@ Waiting = Callable[[], Sequence[tuple[Unit, Vector | None]]]
 
 CANDIDATES = 96
 """Units that are compared by meaning, and as many by words, for one question."""
-RANKED = 64
-"""The most relevant of them, of which it is seen how present they are."""
+RANKED = 3
+"""Times as many as are wanted: the most relevant of them, of which it is seen how present they are."""
 TERMS = 12
 """Words of a question that are searched."""
 POSTINGS = 3_000
@@ -88,7 +88,7 @@ class Finder:
     def find(self, text: str, *, limit: int, past: bool) -> list[Found]:
         vectors = self._vectors([text])
         now, found = self._book.lived(), []
-        candidates, rows = self._candidates(text, vectors[0] if vectors else None, past=past)
+        candidates, rows = self._candidates(text, vectors[0] if vectors else None, RANKED * limit, past=past)
         for unit, relevance in candidates:
             if unit.person not in ("", self._person()):
                 continue
@@ -146,7 +146,7 @@ class Finder:
     # --- candidates --------------------------------------------------------------------------------------------------
 
     def _candidates(
-        self, text: str, vector: Vector | None, *, past: bool
+        self, text: str, vector: Vector | None, ranked: int, *, past: bool
     ) -> tuple[list[tuple[Unit, float]], dict[int, Vector]]:
         """Units, and how relevant they are: by meaning and words; by words alone without a model. And their vectors."""
         relevant: dict[int, float] = {}
@@ -155,7 +155,7 @@ class Finder:
         with self._book.reading() as reader:
             if reader:
                 relevant, rows = self._relevant(reader, text, vector)
-                chosen = heapq.nlargest(RANKED, relevant, key=relevant.__getitem__)
+                chosen = heapq.nlargest(ranked, relevant, key=relevant.__getitem__)
                 where = "kind != 'entity'" + ("" if past else " and ended is null")
                 units = tables.units_by_id(reader, chosen, where)
         found = [(unit, relevant[unit.id]) for unit in units]
